@@ -1,0 +1,7 @@
+"""`python -m moie`."""
+
+import sys
+
+from moie.cli import main
+
+sys.exit(main())

@@ -1,0 +1,192 @@
+"""The Python interface. Imports stay inside the functions: acting with a policy needs no jax."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moie.errors import InputError, Stopped
+
+if TYPE_CHECKING:
+    from moie.rollout.policy import Policy
+    from moie.runs.config import RunConfig
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk."""
+
+    path: Path
+
+    @property
+    def policy(self) -> Policy:
+        """The policy as it stands."""
+        return load(self.path)
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """One row an iteration."""
+        from moie.runs.directory import RunDirectory
+        from moie.runs.records import read
+
+        return read(RunDirectory.open(self.path).metrics_file)
+
+
+def load(path: str | os.PathLike[str]) -> Policy:
+    """The policy of a run directory or of a policy file. Loading executes nothing."""
+    from moie.runs.directory import load_policy
+
+    return load_policy(path)
+
+
+def task_preset(task: str) -> RunConfig:
+    """The settings that a task gets where the user gives none; InputError if it is not usable."""
+    import math
+
+    from moie.presets import PAPER, preset
+    from moie.rollout import tasks
+
+    task = tasks.resolve(task)
+    if task in PAPER:
+        return preset(task, 0)
+    env = tasks.make(task)
+    try:
+        tasks.check_spaces(env)
+        return preset(task, math.prod(env.observation_space.shape or ()))
+    finally:
+        env.close()
+
+
+def default_workers() -> int:
+    """As many as there are free cores."""
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+
+
+def default_out(config: RunConfig) -> Path:
+    """runs/TASK-kEXPERTS-sSEED, with a number behind if that is taken."""
+    name = re.sub(r"[^\w.-]+", "_", config.task)
+    base = Path("runs") / f"{name}-k{config.learner.policy.experts}-s{config.seed}"
+    path, number = base, 2
+    while path.exists():
+        path, number = base.with_name(f"{base.name}-{number}"), number + 1
+    return path
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], None]]:
+    """Ctrl-C and SIGTERM ask to stop at the next good moment; a second one stops at once.
+
+    Gives the function that raises `Stopped` when it was asked for.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+
+    def ask(number: int, frame: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    def check() -> None:
+        if asked.is_set():
+            raise Stopped("stopped")
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield check
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _machinery(workers: int | None, worker_timeout: float, quiet: bool) -> Iterator[Any]:
+    from moie.learn.config import require
+    from moie.learn.runtime import prepare
+
+    if workers is not None:
+        require(workers >= 1, "workers", workers, "at least 1")
+    require(worker_timeout > 0, "worker_timeout", worker_timeout, "a positive number of seconds")
+    prepare()
+    from moie.runs.progress import Progress
+    from moie.runs.training import Machinery
+
+    with stoppable() as check:
+        yield Machinery(workers or default_workers(), worker_timeout, Progress(quiet), check)
+
+
+def train_config(
+    config: RunConfig,
+    out: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    worker_timeout: float = 300.0,
+    quiet: bool = False,
+) -> Run:
+    """Train by a complete configuration."""
+    from moie.runs.directory import RunDirectory
+
+    path = default_out(config) if out is None else Path(out)
+    RunDirectory.check_free(path)
+    with _machinery(workers, worker_timeout, quiet) as machinery:
+        from moie.runs import training
+
+        return Run(training.train(path, config, machinery).path)
+
+
+def train(
+    task: str,
+    *,
+    steps: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    worker_timeout: float = 300.0,
+    quiet: bool = False,
+    **settings: Any,
+) -> Run:
+    """Train a policy on a task; the paper's settings on the paper's tasks.
+
+    Args:
+        task: a Gymnasium id, or a short name that `moie tasks` lists.
+        steps: environment steps to learn from, instead of `iterations`.
+        out: the run directory, which must not exist; runs/TASK-... without one.
+        workers: processes that simulate; as many as there are cores without. Changes no result.
+        worker_timeout: seconds without a sign of life after which a worker is replaced.
+        quiet: show no progress.
+        settings: any setting of `moie train TASK --help`: `experts=10`, `seed=0`, ...
+    """
+    from moie.runs.config import with_settings
+
+    config = with_settings(task_preset(task), settings)
+    if steps is not None:
+        config = with_settings(config, {"iterations": iterations_for(steps, config)})
+    return train_config(config, out, workers, worker_timeout, quiet)
+
+
+def iterations_for(steps: int, config: RunConfig) -> int:
+    """Whole batches that make up at least so many steps."""
+    if steps < 1:
+        raise InputError(f"steps is {steps}, expected at least 1")
+    return -(-steps // config.batch_steps)
+
+
+def resume(
+    path: str | os.PathLike[str],
+    *,
+    iterations: int | None = None,
+    workers: int | None = None,
+    worker_timeout: float = 300.0,
+    quiet: bool = False,
+) -> Run:
+    """Go on with a run that was stopped or killed, exactly where it would have gone."""
+    with _machinery(workers, worker_timeout, quiet) as machinery:
+        from moie.runs import training
+
+        return Run(training.resume(Path(path), machinery, iterations).path)

@@ -1,0 +1,55 @@
+"""The command line's front door: help answers at once, everything else is in `commands`."""
+
+import os
+import sys
+
+from moie.errors import InputError, Stopped
+
+USAGE = """\
+usage: moie COMMAND ...
+
+Trains continuous-control policies that a person can read.
+
+  moie train TASK [--experts 10] [--steps 100000] [--seed 0] [--out runs/NAME] ...
+                       learn a policy; 'moie train TASK --help' lists all settings
+  moie resume RUN      go on with a run that was stopped or killed
+  moie evaluate RUN    measure a policy: return, length, distance covered
+  moie show RUN        print a policy as a program of IF blocks
+  moie tasks           list the tasks with names and settings of their own
+
+RUN is a run directory; evaluate and show also take a policy file.
+'moie COMMAND --help' says more."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; 0 if it succeeded, 2 for bad input, 130 if the user stopped it."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(USAGE)
+        return 0 if arguments else 2
+    try:
+        if arguments[0] in ("-V", "--version"):
+            from moie import __version__
+
+            print(f"moie {__version__}")
+            return 0
+        from moie import commands
+
+        commands.run(arguments)
+        sys.stdout.flush()
+    except InputError as error:
+        print(f"moie: {error}", file=sys.stderr)
+        return 2
+    except Stopped as stop:
+        print(f"moie: {stop}", file=sys.stderr)
+        return 130
+    except KeyboardInterrupt:
+        print("moie: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `moie show RUN | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""The commands: arguments to calls of the Python interface, results to text."""
+
+import difflib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tyro
+
+from moie import api
+from moie.errors import InputError
+from moie.learn.config import require
+from moie.runs.config import RunConfig, with_settings
+
+Arguments = TypeVar("Arguments")
+RunPath = tyro.conf.Positional[Path]
+
+
+@dataclass(frozen=True)
+class Train:
+    """Learn a policy; the values shown are this task's own."""
+
+    config: RunConfig
+    out: Path | None = None
+    """The run directory, which must not exist; runs/TASK-kEXPERTS-sSEED without one."""
+    steps: int | None = None
+    """Environment steps to learn from, instead of --iterations."""
+    workers: int | None = None
+    """Processes that simulate; as many as there are cores without. Changes no result."""
+    worker_timeout: float = 300.0
+    """Seconds without a sign of life after which a worker is replaced."""
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run that was stopped or killed, exactly where it would have gone."""
+
+    run: RunPath
+    """The run directory."""
+    iterations: int | None = None
+    """Learn up to this many iterations instead of those the run was started with."""
+    workers: int | None = None
+    """Processes that simulate; as many as there are cores without. Changes no result."""
+    worker_timeout: float = 300.0
+    """Seconds without a sign of life after which a worker is replaced."""
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Measure a policy: return, length and distance, with sampled and with mean actions."""
+
+    run: RunPath
+    """A run directory or a policy file."""
+    episodes: int = 20
+    """Episodes of each kind."""
+    seed: int = field(default=1_000_000)
+    """Of the episodes."""
+    workers: int | None = None
+    """Processes that simulate; as many as there are cores without. Changes no result."""
+
+
+@dataclass(frozen=True)
+class Show:
+    """Print a policy as a program of IF blocks, in order of use."""
+
+    run: RunPath
+    """A run directory or a policy file."""
+
+
+def _parse(
+    kind: type[Arguments], arguments: Sequence[str], command: str, **options: Any
+) -> Arguments:
+    config = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)
+    return tyro.cli(kind, args=arguments, prog=f"moie {command}", config=config, **options)
+
+
+def train(arguments: Sequence[str]) -> None:
+    """`moie train TASK ...`: the task comes first, it decides on the defaults."""
+    if not arguments or arguments[0].startswith("-"):
+        wants_help = bool({"-h", "--help"} & set(arguments))
+        line = "moie train TASK [settings]; see 'moie tasks' and 'moie train TASK --help'"
+        if not wants_help:
+            raise InputError(f"the task is missing: {line}")
+        print(f"usage: {line}")
+        return
+    preset = api.task_preset(arguments[0])
+    given = _parse(Train, arguments[1:], f"train {arguments[0]}", default=Train(preset))
+    config = given.config
+    if given.steps is not None:
+        config = with_settings(config, {"iterations": api.iterations_for(given.steps, config)})
+    run = api.train_config(config, given.out, given.workers, given.worker_timeout)
+    _say_where(run)
+
+
+def resume(arguments: Sequence[str]) -> None:
+    """`moie resume RUN`."""
+    given = _parse(Resume, arguments, "resume")
+    _say_where(
+        api.resume(
+            given.run,
+            iterations=given.iterations,
+            workers=given.workers,
+            worker_timeout=given.worker_timeout,
+        )
+    )
+
+
+def _say_where(run: api.Run) -> None:
+    print(f"run: {run.path}")
+    print(f"look at it with: moie show {run.path}")
+
+
+def evaluate(arguments: Sequence[str]) -> None:
+    """`moie evaluate RUN`."""
+    given = _parse(Evaluate, arguments, "evaluate")
+    require(given.episodes >= 1, "episodes", given.episodes, "at least 1")
+    require(given.seed >= 0, "seed", given.seed, "zero or more")
+    policy = api.load(given.run)
+    from moie.runs.evaluation import evaluate as measure
+
+    with api.stoppable() as check:
+        workers = given.workers or api.default_workers()
+        found = measure(policy, given.episodes, given.seed, workers, check=check)
+    print(f"{policy.task}: {given.episodes} episodes of each kind, seed {given.seed}")
+    for one in found:
+        error = "" if math.isnan(one.standard_error) else f" ± {one.standard_error:.1f}"
+        line = f"  {one.kind:<7} actions: return {one.mean:.1f}{error} (standard error)"
+        lengths = f"{min(one.lengths)} to {max(one.lengths)}"
+        line += f", length {sum(one.lengths) / len(one.lengths):.0f} ({lengths})"
+        if one.distances is not None:
+            line += f", distance {sum(one.distances) / len(one.distances):.2f} m"
+        print(line)
+
+
+def show(arguments: Sequence[str]) -> None:
+    """`moie show RUN`."""
+    given = _parse(Show, arguments, "show")
+    from moie.explain.program import program
+
+    print(program(api.load(given.run)))
+
+
+def tasks(arguments: Sequence[str]) -> None:
+    """`moie tasks`: the paper's tasks; any other Gymnasium id works too."""
+    if arguments and arguments[0] not in ("-h", "--help"):
+        raise InputError(f"moie tasks takes no arguments, got {' '.join(arguments)!r}")
+    from moie.presets import PAPER
+    from moie.rollout.tasks import TASKS
+
+    print(f"{'name':<18} {'id':<30} {'features':>8} {'actions':>8} {'iterations':>11}  needs")
+    for task in TASKS:
+        iterations, _ = PAPER[task.id]
+        needs = f"moie[{task.package_extra}]" if task.package_extra else "-"
+        counts = f"{len(task.features):>8} {len(task.joints):>8} {iterations:>11}"
+        print(f"{task.short:<18} {task.id:<30} {counts}  {needs}")
+    print(
+        "\nThese have the paper's settings. Any other Gymnasium id with Box observations and "
+        "actions\nworks too ('Hopper-v5', 'my_module:MyEnv-v0'); its features are standardised."
+    )
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
+    "train": train,
+    "resume": resume,
+    "evaluate": evaluate,
+    "show": show,
+    "tasks": tasks,
+}
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Find the command and run it."""
+    name = arguments[0]
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"commands are {', '.join(COMMANDS)}"
+        raise InputError(f"unknown command {name!r}; {hint}")
+    COMMANDS[name](arguments[1:])

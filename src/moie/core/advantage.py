@@ -1,0 +1,45 @@
+"""Generalised advantage estimation over a batch of episodes laid end to end."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+
+def gae(
+    values: Float[Array, " N"],
+    next_values: Float[Array, " N"],
+    rewards: Float[Array, " N"],
+    terminated: Bool[Array, " N"],
+    episode_end: Bool[Array, " N"],
+    discount: float,
+    decay: float,
+) -> Float[Array, " N"]:
+    """Advantages (Schulman et al. 2016). Only a terminated step loses the value of what follows;
+    an episode that is cut or timed out ends its sum, but bootstraps from the next state.
+
+    Args:
+        values: of each state.
+        next_values: of the state that followed it, also across an episode's end.
+        rewards: for each step.
+        terminated: the step led to a terminal state.
+        episode_end: last step of its episode, for whatever reason.
+        discount: gamma.
+        decay: lambda.
+    """
+    bootstrap = jnp.where(terminated, 0.0, next_values)
+    errors = rewards + discount * bootstrap - values
+    keep = jnp.where(episode_end, 0.0, discount * decay)
+
+    def backwards(later, row):
+        error, kept = row
+        advantage = error + kept * later
+        return advantage, advantage
+
+    _, advantages = jax.lax.scan(backwards, jnp.zeros_like(errors[0]), (errors, keep), reverse=True)
+    return advantages
+
+
+def standardise(advantages: Float[Array, " N"]) -> Float[Array, " N"]:
+    """Mean zero, standard deviation one."""
+    centred = advantages - jnp.mean(advantages)
+    return centred / (jnp.sqrt(jnp.mean(centred * centred)) + 1e-8)

@@ -1,0 +1,128 @@
+"""Settings of the learner: what the paper's section 6 and the authors' experiments used.
+
+A field's docstring is also the command line's help. Values are checked where they are built.
+"""
+
+from dataclasses import dataclass, field
+
+from moie.errors import InputError
+
+
+def require(condition: bool, name: str, value: object, expected: str) -> None:
+    """Fail with a line that names the setting, its value and what was expected."""
+    if not condition:
+        raise InputError(f"{name} is {value!r}, expected {expected}")
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """The mixture policy."""
+
+    experts: int = 10
+    """Number of experts K: how long the program may become."""
+    temperature: float = 1.0
+    """How fast an expert's influence falls with the squared distance from its prototype."""
+    initial_std: float = 1.0
+    """Standard deviation of the first policy's actions, in units of the action scale."""
+
+    def __post_init__(self) -> None:
+        require(self.experts >= 1, "experts", self.experts, "at least 1")
+        require(self.temperature > 0, "temperature", self.temperature, "a positive number")
+        require(self.initial_std > 0, "initial_std", self.initial_std, "a positive number")
+
+
+@dataclass(frozen=True)
+class TrustRegionConfig:
+    """How far one update may go, and how much exploration stays."""
+
+    bound: float = 0.015
+    """Largest KL divergence of a policy from its predecessor."""
+    entropy_fraction: float = 0.5
+    """The entropy floor appears when this fraction of the initial entropy is reached."""
+    entropy_fall: float = 0.0075
+    """By how much the floor then falls each iteration."""
+
+    def __post_init__(self) -> None:
+        require(self.bound > 0, "bound", self.bound, "a positive number")
+        require(self.entropy_fall >= 0, "entropy_fall", self.entropy_fall, "zero or more")
+
+
+@dataclass(frozen=True)
+class UpdateConfig:
+    """Gradient ascent on the policy, through the projections."""
+
+    epochs: int = 20
+    """Passes over the batch."""
+    minibatch: int = 64
+    """States in a gradient step."""
+    weight_rate: float = 0.01
+    """Adam's rate for the experts' weights."""
+    action_rate: float = 0.01
+    """Adam's rate for the experts' actions."""
+    std_rate: float = 0.001
+    """Adam's rate for the logarithm of the standard deviation."""
+
+    def __post_init__(self) -> None:
+        require(self.epochs >= 1, "epochs", self.epochs, "at least 1")
+        require(self.minibatch >= 1, "minibatch", self.minibatch, "at least 1")
+        for name in ("weight_rate", "action_rate", "std_rate"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "a positive number")
+
+
+@dataclass(frozen=True)
+class SelectionConfig:
+    """The search for prototypes."""
+
+    candidates: int = 2000
+    """Random lists of prototypes scored in each try to swap."""
+    runners_up: int = 3
+    """How many of the highest activations the swap objective compares."""
+    delete_share: float = 0.5
+    """Share of the bound within which an expert is deleted."""
+    reweight_share: float = 0.66
+    """Share of the bound up to which the experts put in its place are weighted."""
+
+    def __post_init__(self) -> None:
+        require(self.candidates >= 1, "candidates", self.candidates, "at least 1")
+        require(self.runners_up >= 2, "runners_up", self.runners_up, "at least 2")
+        for name in ("delete_share", "reweight_share"):
+            value = getattr(self, name)
+            require(0 < value <= 1, name, value, "a number above 0, at most 1")
+
+
+@dataclass(frozen=True)
+class CriticConfig:
+    """The value networks."""
+
+    hidden: tuple[int, ...] = (64, 64)
+    """Units of the hidden layers."""
+    critic_rate: float = 3e-4
+    """Adam's rate."""
+    critic_epochs: int = 10
+    """Passes over the batch."""
+    critic_minibatch: int = 64
+    """States in a gradient step."""
+    discount: float = 0.99
+    """Discount of later rewards."""
+    decay: float = 0.95
+    """Lambda of the generalised advantage estimation."""
+
+    def __post_init__(self) -> None:
+        require(len(self.hidden) > 0, "hidden", self.hidden, "at least one layer")
+        require(min(self.hidden) >= 1, "hidden", self.hidden, "at least 1 unit a layer")
+        require(self.critic_rate > 0, "critic_rate", self.critic_rate, "a positive number")
+        require(self.critic_epochs >= 1, "critic_epochs", self.critic_epochs, "at least 1")
+        require(self.critic_minibatch >= 1, "critic_minibatch", self.critic_minibatch, "at least 1")
+        require(0 < self.discount <= 1, "discount", self.discount, "above 0, at most 1")
+        require(0 <= self.decay <= 1, "decay", self.decay, "between 0 and 1")
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    """Everything that Algorithm 2 needs besides its batches."""
+
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    trust_region: TrustRegionConfig = field(default_factory=TrustRegionConfig)
+    update: UpdateConfig = field(default_factory=UpdateConfig)
+    selection: SelectionConfig = field(default_factory=SelectionConfig)
+    critic: CriticConfig = field(default_factory=CriticConfig)

@@ -1,0 +1,181 @@
+"""The policy as it is deployed: NumPy only, in the task's own units, no jax needed to act.
+
+The formulas are those of `core.policy`; a test holds the two together.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moie.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where a prototype was visited: replaying `actions` after `reset(seed=seed)` leads there."""
+
+    iteration: int
+    episode: int
+    step: int
+    seed: int
+    actions: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why the policy acts as it does in one state; experts in order of membership."""
+
+    action: Array
+    experts: tuple[int, ...]
+    memberships: tuple[float, ...]
+    default_share: float
+    distances: tuple[float, ...]
+    """Distance to each prototype, in the order of `experts`, in the scaled features."""
+    nearest: int
+    differences: tuple[tuple[str, float], ...]
+    """State minus nearest prototype by feature name, the largest contribution first."""
+
+    def __str__(self) -> str:
+        lines = [f"action {np.array2string(self.action, precision=3)}"]
+        rows = zip(self.experts, self.memberships, self.distances, strict=True)
+        lines += [
+            f"  expert {k:<3d} membership {m:6.1%}  distance {d:.3g}"
+            for k, m, d in rows
+            if m > 5e-4
+        ]
+        lines.append(f"  default    membership {self.default_share:6.1%}")
+        differs = ", ".join(f"{name} {value:+.3g}" for name, value in self.differences[:4])
+        lines.append(f"nearest prototype: expert {self.nearest}; the state differs by {differs}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A short list of experts. Load one with `moie.load`, act with `predict`."""
+
+    task: str
+    prototypes: Array
+    """(K, d): states that were visited, as the environment gave them."""
+    weights: Array
+    actions: Array
+    """(K, A): the action of each expert."""
+    default_action: Array
+    log_std: Array
+    temperature: float
+    feature_mean: Array
+    feature_scale: Array
+    """Distances are between `(state - feature_mean) / feature_scale`."""
+    action_low: Array
+    action_high: Array
+    feature_names: tuple[str, ...]
+    action_names: tuple[str, ...]
+    origins: tuple[Origin | None, ...]
+    observation_shape: tuple[int, ...]
+    action_shape: tuple[int, ...]
+    share: Array
+    """(K,): mean membership of each expert over the last batch of its training."""
+    lead: Array
+    """(K,): share of that batch's states in which the expert's membership is the largest."""
+    trained: dict[str, int] = field(default_factory=dict)
+    """The run's seed, and the iterations and environment steps it learned from."""
+
+    @property
+    def n_experts(self) -> int:
+        return len(self.weights)
+
+    @property
+    def n_parameters(self) -> int:
+        """K (d + A + 1) + A, as the paper counts."""
+        return sum(a.size for a in (self.prototypes, self.weights, self.actions, self.log_std))
+
+    @cached_property
+    def _scaled_prototypes(self) -> Array:
+        return (self.prototypes - self.feature_mean) / self.feature_scale
+
+    @cached_property
+    def _action_offsets(self) -> Array:
+        return self.actions - self.default_action
+
+    def _flat(self, observation: ArrayLike) -> tuple[Array, bool]:
+        """The observation as a row, or a batch of them as rows, and whether it was a batch."""
+        states = np.asarray(observation, dtype=np.float64)
+        one = states.shape == self.observation_shape
+        if not one and states.shape[1:] != self.observation_shape:
+            raise InputError(
+                f"observation has shape {states.shape}, expected {self.observation_shape} "
+                f"or a batch {('n', *self.observation_shape)}".replace("'n'", "n")
+            )
+        return states.reshape(1 if one else len(states), -1), not one
+
+    def squared_distances(self, states: Array) -> Array:
+        """(N, K) squared distances of scaled features, for states as rows (N, d)."""
+        scaled = (states - self.feature_mean) / self.feature_scale
+        difference = scaled[:, None, :] - self._scaled_prototypes
+        return np.einsum("nkd,nkd->nk", difference, difference)
+
+    def memberships(self, states: Array) -> Array:
+        """(N, K) memberships (eq. 1 of the paper), for states as rows (N, d)."""
+        strength = self.weights * np.exp(-self.temperature * self.squared_distances(states))
+        return strength / (strength.sum(axis=1, keepdims=True) + 1.0)
+
+    def means(self, states: Array) -> Array:
+        """(N, A) mean actions, not clipped."""
+        return self.default_action + self.memberships(states) @ self._action_offsets
+
+    def mean_of(self, state: Array) -> Array:
+        """The mean action in one state (d,), not clipped: the inner loop of an episode."""
+        difference = (state - self.feature_mean) / self.feature_scale - self._scaled_prototypes
+        squares = np.einsum("kd,kd->k", difference, difference)
+        strength = self.weights * np.exp(-self.temperature * squares)
+        return self.default_action + (strength @ self._action_offsets) / (strength.sum() + 1.0)
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: None = None,
+        episode_start: None = None,
+        deterministic: bool = False,
+        *,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[NDArray[np.float32], None]:
+        """The action in one state or in each of a batch, clipped to the action space.
+
+        Stable-Baselines3's signature: `state` and `episode_start` are there for recurrent policies
+        and are not used. Sampled actions draw from `rng`, from fresh entropy without one.
+        """
+        rows, is_batch = self._flat(observation)
+        action = self.means(rows)
+        if not deterministic:
+            rng = np.random.default_rng() if rng is None else rng
+            action = action + rng.standard_normal(action.shape) * np.exp(self.log_std)
+        sent = np.clip(action, self.action_low, self.action_high).astype(np.float32)
+        shape = (len(rows), *self.action_shape) if is_batch else self.action_shape
+        return sent.reshape(shape), None
+
+    def explain(self, observation: ArrayLike) -> Explanation:
+        """Memberships, default share and nearest prototypes in one state."""
+        rows, is_batch = self._flat(observation)
+        if is_batch:
+            raise InputError(
+                f"explain takes one state of shape {self.observation_shape}, "
+                f"not a batch of {len(rows)}"
+            )
+        membership = self.memberships(rows)[0]
+        distances = np.sqrt(self.squared_distances(rows)[0])
+        order = np.argsort(-membership, kind="stable")
+        nearest = int(np.argmin(distances))
+        difference = rows[0] - self.prototypes[nearest]
+        by_size = np.argsort(-np.abs(difference / self.feature_scale), kind="stable")
+        return Explanation(
+            action=np.clip(self.mean_of(rows[0]), self.action_low, self.action_high),
+            experts=tuple(int(k) for k in order),
+            memberships=tuple(float(membership[k]) for k in order),
+            default_share=float(1.0 - membership.sum()),
+            distances=tuple(float(distances[k]) for k in order),
+            nearest=nearest,
+            differences=tuple((self.feature_names[i], float(difference[i])) for i in by_size),
+        )

@@ -1,0 +1,68 @@
+"""Between the task's units and the learner's: comparable features, actions of unit range.
+
+Distances need comparable features. Where features are standardised, mean and scale are estimated
+from the first batches and then fixed: a moving scale would move the policy out of its trust region.
+The first policy's mean does not depend on the state, so nothing moves when they are set.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moie.core.batch import Batch
+from moie.rollout.episode import Steps
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """`learner = (task - offset) / scale`, for features and for actions."""
+
+    feature_mean: Array
+    feature_scale: Array
+    action_centre: Array
+    action_scale: Array
+
+    @classmethod
+    def identity(cls, n_features: int, n_actions: int) -> "Scaling":
+        """Observations and actions as they come: the paper's tasks."""
+        return cls(
+            np.zeros(n_features), np.ones(n_features), np.zeros(n_actions), np.ones(n_actions)
+        )
+
+    @classmethod
+    def of_range(cls, n_features: int, low: Array, high: Array) -> "Scaling":
+        """Actions by the middle and half the range of the action space; features untouched."""
+        return cls(np.zeros(n_features), np.ones(n_features), (low + high) / 2, (high - low) / 2)
+
+    def with_features(self, states: Array) -> "Scaling":
+        """Features by their mean and standard deviation over states; constant ones left alone."""
+        mean, std = states.mean(axis=0), states.std(axis=0)
+        # Rounding alone gives a constant feature a spread of some ulps of its size.
+        varies = std > 1e-9 * np.maximum(np.abs(mean), 1e-3)
+        return Scaling(
+            np.where(varies, mean, 0.0),
+            np.where(varies, std, 1.0),
+            self.action_centre,
+            self.action_scale,
+        )
+
+    def to_learner(self, steps: Steps) -> Batch:
+        """A batch in the learner's units, in single precision."""
+
+        def features(states: Array) -> NDArray[np.float32]:
+            return ((states - self.feature_mean) / self.feature_scale).astype(np.float32)
+
+        taken = (steps.taken.astype(np.float64) - self.action_centre) / self.action_scale
+        columns: tuple[Any, ...] = (  # NumPy's arrays do for jax's
+            features(steps.states),
+            features(steps.next_states),
+            taken.astype(np.float32),
+            steps.rewards.astype(np.float32),
+            steps.terminated,
+            steps.episode_end,
+        )
+        return Batch(*columns)

@@ -1,0 +1,135 @@
+"""Checkpoints: a folder with safetensors and JSON that appears as a whole; the last two are kept.
+
+checkpoints/000030/learner.safetensors   every array of the learner's state
+checkpoints/000030/policy.safetensors    the policy file of that moment
+checkpoints/000030/checkpoint.json       counters, and a digest of the two
+"""
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from moie.errors import InputError
+from moie.rollout.policy import Policy
+from moie.runs import policy_file
+from moie.runs.files import write_folder
+
+KEPT_CHECKPOINTS = 2
+FORMAT = "moie-checkpoint"
+Tree = TypeVar("Tree")
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Where a run stands: iterations and environment steps done, seconds spent on them."""
+
+    iteration: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """What a run goes on from."""
+
+    learner: dict[str, np.ndarray]
+    policy: Policy
+    counters: Counters
+
+
+def to_arrays(tree: object) -> dict[str, np.ndarray]:
+    """Every leaf of a pytree under its path; random keys as their data."""
+    arrays = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        arrays[jax.tree_util.keystr(path)] = np.asarray(
+            jax.random.key_data(leaf) if is_key else leaf
+        )
+    return arrays
+
+
+def from_arrays(template: Tree, arrays: dict[str, np.ndarray]) -> Tree:
+    """A tree of the template's structure with the leaves of `to_arrays`."""
+
+    def leaf(path, like):
+        name = jax.tree_util.keystr(path)
+        is_key = jnp.issubdtype(like.dtype, jax.dtypes.prng_key)
+        expected = jax.random.key_data(like) if is_key else like
+        found = arrays.get(name)
+        if found is None or found.shape != expected.shape or found.dtype != expected.dtype:
+            shape = None if found is None else found.shape
+            raise InputError(
+                f"the checkpoint does not fit the run's configuration: {name} has shape {shape}, "
+                f"expected {expected.shape}"
+            )
+        value = jnp.asarray(found)
+        return jax.random.wrap_key_data(value) if is_key else value
+
+    return jax.tree_util.tree_map_with_path(leaf, template)
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write one, then remove all but the last two."""
+    files = {
+        "learner.safetensors": save_tensors(checkpoint.learner),
+        "policy.safetensors": policy_file.to_bytes(checkpoint.policy),
+    }
+    note = {
+        "format": FORMAT,
+        "counters": asdict(checkpoint.counters),
+        "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+    }
+    files["checkpoint.json"] = (json.dumps(note, indent=2) + "\n").encode()
+    write_folder(folder / f"{checkpoint.counters.iteration:06d}", files)
+    for old in present(folder)[:-KEPT_CHECKPOINTS]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def present(folder: Path) -> list[Path]:
+    """Checkpoints on disk, oldest first."""
+    return sorted(path for path in folder.glob("[0-9]*") if path.is_dir())
+
+
+def load(path: Path) -> Checkpoint:
+    """Read one; InputError if it is damaged or not ours."""
+    try:
+        note = json.loads((path / "checkpoint.json").read_text())
+        if note.get("format") != FORMAT:
+            raise ValueError("it was not written by moie")
+        files = {name: (path / name).read_bytes() for name in note["sha256"]}
+        for name, content in files.items():
+            if hashlib.sha256(content).hexdigest() != note["sha256"][name]:
+                raise ValueError(f"{name} is truncated or was changed")
+        return Checkpoint(
+            load_tensors(files["learner.safetensors"]),
+            policy_file.from_bytes(files["policy.safetensors"], path / "policy.safetensors"),
+            Counters(**note["counters"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+        raise InputError(f"{path} is not a moie checkpoint: {error}") from error
+
+
+def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+    """The newest one that is whole, and what was wrong with any newer ones.
+
+    InputError where there are checkpoints but none is whole.
+    """
+    wrong: list[str] = []
+    for path in reversed(present(folder)):
+        try:
+            return load(path), wrong
+        except InputError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise InputError(f"no checkpoint in {folder} can be read: {'; '.join(wrong)}")
+    return None, wrong

@@ -1,0 +1,132 @@
+"""Settings of a run, and their way to and from JSON and keyword arguments."""
+
+import dataclasses
+import difflib
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from tyro.conf import Suppress
+
+from moie.errors import InputError
+from moie.learn.config import LearnerConfig, require
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """Episodes that only measure; they do not change what is learned."""
+
+    evaluation_every: int = 10
+    """Iterations between two evaluations of the policy; 1 is the paper's protocol, 0 none but the
+    last."""
+    evaluation_episodes: int = 5
+    """Episodes with sampled actions in an evaluation, and as many with the mean action."""
+
+    def __post_init__(self) -> None:
+        require(self.evaluation_every >= 0, "evaluation_every", self.evaluation_every, "0 or more")
+        require(
+            self.evaluation_episodes >= 1,
+            "evaluation_episodes",
+            self.evaluation_episodes,
+            "at least 1",
+        )
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides what a run learns. Not the number of workers: it changes nothing."""
+
+    task: Annotated[str, Suppress]  # the command line has it as its first word
+    seed: int = 0
+    """Of everything random in the run."""
+    iterations: int = 1000
+    """How many batches to learn from."""
+    batch_steps: int = 3008
+    """Environment steps in a batch."""
+    standardise: bool = True
+    """Scale features by mean and standard deviation of the first batches, actions by their range.
+    Off on the paper's tasks."""
+    scaling_batches: int = 3
+    """First batches that the scale of the features is estimated from."""
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+
+    def __post_init__(self) -> None:
+        require(self.seed >= 0, "seed", self.seed, "zero or more")
+        require(self.iterations >= 1, "iterations", self.iterations, "at least 1")
+        require(self.batch_steps >= 2, "batch_steps", self.batch_steps, "at least 2")
+        require(self.scaling_batches >= 1, "scaling_batches", self.scaling_batches, "at least 1")
+        experts = self.learner.policy.experts
+        require(
+            experts <= self.batch_steps,
+            "experts",
+            experts,
+            f"no more than batch_steps ({self.batch_steps}): every prototype is a visited state",
+        )
+
+
+def settings_of(kind: type, prefix: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
+    """Name of every single setting and where it sits in the nested configuration."""
+    found: dict[str, tuple[str, ...]] = {}
+    for item in dataclasses.fields(kind):
+        if dataclasses.is_dataclass(item.type):
+            found |= settings_of(item.type, (*prefix, item.name))  # type: ignore[arg-type]
+        else:
+            found[item.name] = (*prefix, item.name)
+    return found
+
+
+def unknown_setting(name: str, known: list[str]) -> InputError:
+    """The error for a name that is not a setting."""
+    near = difflib.get_close_matches(name, known, n=2)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"settings are {', '.join(known)}"
+    return InputError(f"unknown setting {name!r}; {hint}")
+
+
+def with_settings(config: Any, settings: dict[str, Any]) -> Any:
+    """The configuration with single settings replaced, by name; all are checked together."""
+    known = settings_of(type(config))
+    for name in settings:
+        if name not in known:
+            raise unknown_setting(name, list(known))
+
+    def rebuilt(part: Any) -> Any:
+        changes = {}
+        for item in dataclasses.fields(part):
+            value = getattr(part, item.name)
+            if dataclasses.is_dataclass(value):
+                changes[item.name] = rebuilt(value)
+            elif item.name in settings:
+                changes[item.name] = _as_type_of(value, settings[item.name], item.name)
+        return dataclasses.replace(part, **changes)
+
+    return rebuilt(config)
+
+
+def _as_type_of(default: Any, value: Any, name: str) -> Any:
+    """JSON knows no tuples, and a user may write 1 for 1.0; anything else must fit."""
+    if isinstance(default, tuple) and isinstance(value, list | tuple):
+        return tuple(value)
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    fits = isinstance(value, type(default)) and isinstance(value, bool) == isinstance(default, bool)
+    require(fits, name, value, f"a value of type {type(default).__name__}")
+    return value
+
+
+def to_json(config: RunConfig) -> dict[str, Any]:
+    """Plain nested dictionaries."""
+    return dataclasses.asdict(config)
+
+
+def from_json(content: dict[str, Any]) -> RunConfig:
+    """The configuration that `to_json` wrote."""
+
+    def flat(part: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in part.items():
+            found |= flat(value) if isinstance(value, dict) else {name: value}
+        return found
+
+    if not isinstance(content, dict) or "task" not in content:
+        raise InputError("the run's configuration names no task")
+    return with_settings(RunConfig(content["task"]), flat(content))

@@ -1,0 +1,151 @@
+"""A run on disk: configuration, versions, metrics, checkpoints and the policy file."""
+
+import contextlib
+import fcntl
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from moie.errors import InputError
+from moie.rollout.policy import Policy
+from moie.runs import policy_file
+from moie.runs.config import RunConfig, from_json, to_json
+from moie.runs.files import full_disk_is_an_input_error, write_json
+
+FORMAT = "moie-run"
+PACKAGES = (
+    "moie",
+    "jax",
+    "jaxlib",
+    "equinox",
+    "optax",
+    "numpy",
+    "gymnasium",
+    "pybullet",
+    "pybullet-envs-gymnasium",
+    "box2d",
+    "mujoco",
+)
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of every package that can change a result."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return found
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """Where the parts of a run lie."""
+
+    path: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def metrics_file(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def policy_file(self) -> Path:
+        return self.path / "policy.safetensors"
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
+    def fault_file(self) -> Path:
+        return self.path / "fault.json"
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> "RunDirectory":
+        """A new run; an existing one is never overwritten. It appears as a whole."""
+        cls.check_free(path)
+        with full_disk_is_an_input_error(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+            try:
+                os.chmod(temporary, 0o755)
+                (temporary / "checkpoints").mkdir()
+                cls(temporary).write_config(config)
+                os.rename(temporary, path)
+            except OSError as error:
+                shutil.rmtree(temporary, ignore_errors=True)
+                if path.exists():
+                    cls.check_free(path)
+                raise error
+        return cls(path)
+
+    @staticmethod
+    def check_free(path: Path) -> None:
+        """InputError if something is there already."""
+        if (path / "run.json").exists():
+            raise InputError(
+                f"{path} is a run already; go on with 'moie resume {path}' or choose another --out"
+            )
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise InputError(f"{path} exists and is not empty; choose another --out")
+
+    @classmethod
+    def open(cls, path: Path) -> "RunDirectory":
+        """An existing run."""
+        run = cls(path)
+        if not run.config_file.is_file():
+            raise InputError(f"{path} is not a run: there is no {run.config_file.name} in it")
+        return run
+
+    def write_config(self, config: RunConfig) -> None:
+        """Configuration and versions."""
+        content = {"format": FORMAT, "config": to_json(config), "versions": versions()}
+        write_json(self.config_file, content)
+
+    def read_config(self) -> RunConfig:
+        """The configuration that the run was started with."""
+        try:
+            content = json.loads(self.config_file.read_text())
+            if content["format"] != FORMAT:
+                raise ValueError("it was not written by moie")
+            return from_json(content["config"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{self.config_file} cannot be read: {error}") from error
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """One process at a time works on a run; the lock ends with the process."""
+        with open(self.path / "run.lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(f"another process is working on {self.path}") from error
+            yield
+
+
+def load_policy(path: str | os.PathLike[str]) -> Policy:
+    """A policy from a run directory or from a policy file."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"there is no run or policy file at {path}")
+    if path.is_dir():
+        run = RunDirectory.open(path)
+        if not run.policy_file.exists():
+            raise InputError(
+                f"{path} has no policy yet: no iteration is complete; 'moie resume {path}' goes on"
+            )
+        path = run.policy_file
+    return policy_file.load_file(path)

@@ -1,0 +1,85 @@
+"""Progress that a person can see: a live line in a terminal, plain lines elsewhere."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import Progress as Bar
+
+from moie.runs.config import RunConfig
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def _best_return(row: dict[str, Any]) -> float | None:
+    """Of the evaluation where there is one in this row, else of the batch's own episodes."""
+    return row.get("return_sampled", row.get("return_batch"))
+
+
+class Progress:
+    """Shows rows of the metrics as they come."""
+
+    def __init__(self, quiet: bool = False, every: float = 2.0):
+        """`every`: seconds between two plain lines, at the least."""
+        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._every = every
+        self._bar: Bar | None = None
+        self._task = TaskID(0)
+        self._last_line = -1e9
+        self._return: float | None = None
+
+    def note(self, text: str) -> None:
+        """A line beside the progress."""
+        self._console.print(text, soft_wrap=True)
+
+    @contextlib.contextmanager
+    def of(self, config: RunConfig, iteration: int) -> Iterator[None]:
+        """Progress of one run, which starts at an iteration."""
+        self._iterations, self._first = config.iterations, iteration
+        self._batch_steps, self._began = config.batch_steps, time.monotonic()
+        self.note(
+            f"{config.task}: {config.learner.policy.experts} experts, seed {config.seed}, "
+            f"{config.iterations} iterations of {config.batch_steps} steps"
+            + (f", from iteration {iteration}" if iteration else "")
+        )
+        if not self._console.is_terminal:
+            yield
+            return
+        with Bar(
+            TextColumn("iteration {task.completed:.0f}/{task.total:.0f}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[facts]}"),
+            console=self._console,
+        ) as self._bar:
+            self._task = self._bar.add_task(
+                "", total=config.iterations, completed=iteration, facts="first batch, compiling"
+            )
+            yield
+        self._bar = None
+
+    def show(self, row: dict[str, Any]) -> None:
+        """The newest row."""
+        done = min(row["iteration"] + 1, self._iterations)
+        found = _best_return(row)
+        self._return = self._return if found is None else found
+        elapsed = time.monotonic() - self._began
+        per_iteration = elapsed / max(done - self._first, 1)
+        left = _clock(per_iteration * (self._iterations - done))
+        facts = f"return {self._return:.1f}" if self._return is not None else "return -"
+        if "kl" in row:
+            facts += f"  KL {row['kl']:.4f}  experts {row['experts_in_use']}"
+        facts += f"  {self._batch_steps / per_iteration:.0f} steps/s  {left} left"
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, facts=facts)
+        elif time.monotonic() - self._last_line > self._every or done == self._iterations:
+            self._last_line = time.monotonic()
+            self._console.print(f"iteration {done}/{self._iterations}  {facts}", soft_wrap=True)
+            sys.stderr.flush()
