@@ -11,8 +11,8 @@ def gae(
     rewards: Float[Array, " N"],
     terminated: Bool[Array, " N"],
     episode_end: Bool[Array, " N"],
-    discount: float,
-    decay: float,
+    discount: float | Float[Array, ""],
+    decay: float | Float[Array, ""],
 ) -> Float[Array, " N"]:
     """Advantages (Schulman et al. 2016). Only a terminated step loses the value of what follows;
     an episode that is cut or timed out ends its sum, but bootstraps from the next state.

@@ -144,7 +144,7 @@ def _draw_states(
 class _Search(eqx.Module):
     """What scoring a candidate needs; computed once a swap."""
 
-    kernel: Float[Array, "N+K N"]  # activation of each state, then each prototype, on all states
+    kernel: Float[Array, "rows N"]  # activation of each state, then each prototype, on all states
     weights: Float[Array, "K 1"]
     actions: Float[Array, "A K"]
     anchor_means: Float[Array, "A N"]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from moie.errors import EnvironmentFault, InputError, Stopped
 from moie.learn import learner
 from moie.learn.learner import LearnerState, Report
 from moie.rollout import tasks
-from moie.rollout.episode import Episode, Job, Purpose, Steps, clipped, lay_end_to_end
+from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
 from moie.rollout.policy import Origin, Policy
 from moie.rollout.pool import Pool
 from moie.rollout.scaling import Scaling
@@ -80,7 +81,7 @@ def _bounds(env: gymnasium.Env) -> tuple[Any, Any]:
     return space.low, space.high
 
 
-def _scaling(policy: Policy, config: RunConfig) -> Scaling:
+def scaling_of(policy: Policy, config: RunConfig) -> Scaling:
     """Of a policy in the task's units; its action scale follows from the bounds."""
     scale = np.ones_like(policy.default_action)
     if config.standardise:
@@ -91,7 +92,7 @@ def _scaling(policy: Policy, config: RunConfig) -> Scaling:
 def _origin(steps: Steps, episodes: list[Episode], row: int, policy: Policy) -> Origin:
     episode, step = episodes[steps.episode[row]], int(steps.step[row])
     job = episode.job
-    actions = clipped(episode.taken[:step], policy)
+    actions = policy.clipped(episode.taken[:step])
     return Origin(job.iteration, job.number, step, job.seed, actions)
 
 
@@ -155,6 +156,7 @@ class Training:
         if found is not None:
             self.state = checkpoint.from_arrays(self.state, found.learner)
             self.policy, self.counters = found.policy, found.counters
+            self._write_policy()  # the process may have been killed between the two
 
     def is_complete(self) -> bool:
         """Learned all its iterations, and measured the result."""
@@ -164,18 +166,17 @@ class Training:
 
     def go(self) -> None:
         """Learn until the last iteration, then measure the final policy."""
-        remove_leftovers(self.run.path)
-        remove_leftovers(self.run.checkpoints)
-        machinery = self.machinery
-        pool = Pool(
-            tasks.spec_json(self.config.task),
-            machinery.workers,
-            machinery.worker_timeout,
-            machinery.check,
-        )
-        records = Records(self.run.metrics_file, self.run.tensorboard, self.counters.iteration)
+        run, machinery, first = self.run, self.machinery, self.counters.iteration
+        remove_leftovers(run.path)
+        remove_leftovers(run.checkpoints)
+        run.fault_file.unlink(missing_ok=True)
+        spec = tasks.spec_json(self.config.task)
         try:
-            with pool, machinery.progress.of(self.config, self.counters.iteration):
+            with (
+                closing(Records(run.metrics_file, run.tensorboard, first)) as records,
+                Pool(spec, machinery.workers, machinery.worker_timeout, machinery.check) as pool,
+                machinery.progress.of(self.config, first),
+            ):
                 while self.counters.iteration < self.config.iterations:
                     row = self.iterate(pool)
                     records.write(row)
@@ -185,18 +186,16 @@ class Training:
                 records.write(row)
                 machinery.progress.show(row)
         except EnvironmentFault as error:
-            write_json(self.run.fault_file, error.record)
+            write_json(run.fault_file, error.record)
             raise EnvironmentFault(
-                f"{error}; seed and actions are in {self.run.fault_file}; the run stopped after "
-                f"iteration {self.counters.iteration}, 'moie resume {self.run.path}' goes on there"
+                f"{error}; what repeats it is in {run.fault_file}; the run stopped after "
+                f"iteration {self.counters.iteration}, 'moie resume {run.path}' goes on there"
             ) from error
         except Stopped as stop:
             raise Stopped(
                 f"stopped after iteration {self.counters.iteration} of {self.config.iterations}; "
-                f"go on with: moie resume {self.run.path}"
+                f"go on with: moie resume {run.path}"
             ) from stop
-        finally:
-            records.close()
 
     def _job(self, purpose: Purpose, number: int, max_steps: int, iteration: int) -> Job:
         return Job(self.config.seed, purpose, iteration, number, max_steps)
@@ -235,7 +234,7 @@ class Training:
         evaluation = self._evaluation_jobs() if every and iteration % every == 0 else {}
         pool.queue(self.policy, [job for some in evaluation.values() for job in some])
 
-        scaling = _scaling(self.policy, config)
+        scaling = scaling_of(self.policy, config)
         visited, n_new = [], config.batch_steps
         if iteration == 0 and config.standardise:
             for batch in range(1, config.scaling_batches):
@@ -257,11 +256,10 @@ class Training:
         self.state = state
         seconds = self.counters.seconds + time.perf_counter() - began
         self.counters = Counters(iteration + 1, n_steps, seconds)
-        finished = [episode for episode in episodes if episode.finished]
         return {
             "iteration": iteration,
             "steps": n_steps,
-            **summary(finished, config.learner.critic.discount, "batch"),
+            **summary(_whole(episodes, config), config.learner.critic.discount, "batch"),
             **{name: value for name, value in measured.items() if "_" in name},
             **_numbers(report),
             "seconds_sampling": sampled - began,
@@ -274,7 +272,21 @@ class Training:
         """Checkpoint first: the policy file is the one of the last checkpoint."""
         made = Checkpoint(checkpoint.to_arrays(self.state), self.policy, self.counters)
         checkpoint.save(self.run.checkpoints, made)
-        write_bytes(self.run.policy_file, policy_file.to_bytes(self.policy))
+        self._write_policy()
+
+    def _write_policy(self) -> None:
+        file, content = self.run.policy_file, policy_file.to_bytes(self.policy)
+        if not file.is_file() or file.read_bytes() != content:
+            write_bytes(file, content)
+
+
+def _whole(episodes: list[Episode], config: RunConfig) -> list[Episode]:
+    """Those that came to their own end within the batch. The last one may have been run beyond it,
+    with several workers; what is recorded must not depend on that."""
+    ends = np.cumsum([episode.length for episode in episodes])
+    return [
+        e for e, end in zip(episodes, ends, strict=True) if e.finished and end <= config.batch_steps
+    ]
 
 
 def _check_finite(report: Report, iteration: int) -> None:
@@ -321,8 +333,8 @@ def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> R
     """Go on with a run, to its end or to another number of iterations."""
     run = RunDirectory.open(path)
     with run.lock():
-        config = run.read_config()
-        if iterations is not None and iterations != config.iterations:
+        config = before = run.read_config()
+        if iterations is not None:
             config = replace(config, iterations=iterations)
         training = Training(run, config, machinery)
         training.restore()
@@ -331,7 +343,8 @@ def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> R
                 f"iterations is {config.iterations}, expected at least the "
                 f"{training.counters.iteration} that {path} has done"
             )
-        run.write_config(config)
+        if config != before:
+            run.write_config(config)
         if training.is_complete():
             machinery.progress.note(
                 f"{path} is complete: {config.iterations} iterations; "

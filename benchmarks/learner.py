@@ -1,0 +1,149 @@
+"""Learning time as a share of the simulation time of the same iterations, by part.
+
+    python benchmarks/learner.py [--iterations 20]
+
+One process simulates the environment as packaged, then learns from the batch: a ratio in one run,
+so that a busy machine slows both sides. Each part is compiled by itself and timed on the inputs
+that it has in that iteration; "all" is the compiled learning step as training runs it.
+"""
+
+import argparse
+import time
+from collections import defaultdict
+from functools import partial
+
+import numpy as np
+
+from moie.learn.runtime import prepare
+
+prepare()
+
+import jax  # noqa: E402  after prepare()
+
+from moie import presets  # noqa: E402
+from moie.core.advantage import standardise  # noqa: E402
+from moie.core.selection import compress, swap_prototypes  # noqa: E402
+from moie.core.trust_region import Anchor  # noqa: E402
+from moie.learn import learner  # noqa: E402
+from moie.learn.update import fit_critic, update_actions, update_all  # noqa: E402
+from moie.rollout import tasks  # noqa: E402
+from moie.rollout.episode import Job, Purpose, lay_end_to_end, run_episode  # noqa: E402
+from moie.runs.config import with_settings  # noqa: E402
+from moie.runs.training import deploy, first_policy, scaling_of  # noqa: E402
+
+CASES = (("HopperBulletEnv-v0", 10, 0.30), ("AntBulletEnv-v0", 40, 0.45))
+
+
+def timed(seconds: dict, name: str, function, *arguments, **options):
+    """Call, wait for the result, and add the time under a name."""
+    began = time.perf_counter()
+    result = jax.block_until_ready(function(*arguments, **options))
+    seconds[name].append(time.perf_counter() - began)
+    return result
+
+
+def parts(config):
+    """The pieces of `learner.learn`, each compiled by itself."""
+    bound, selection = config.trust_region.bound, config.selection
+
+    @jax.jit
+    def critic(twins, moments, batch, key):
+        advantages, targets = learner.evaluate_policy(config, twins, batch)
+        fitted = fit_critic(config.critic, twins, moments, batch.states, targets, key=key)
+        return standardise(advantages), fitted
+
+    @jax.jit
+    def swap(policy, batch, anchor, n_swaps, key):
+        options = {"n_candidates": selection.candidates, "key": key}
+        return swap_prototypes(policy, batch.states, anchor, bound, n_swaps, **options).policy
+
+    @jax.jit
+    def shrink(policy, batch, advantages, anchor):
+        limits = (selection.delete_share * bound, selection.reweight_share * bound)
+        return compress(policy, batch.states, batch.taken, advantages, anchor, *limits).policy
+
+    def update(kind):
+        return jax.jit(
+            lambda policy, moments, batch, advantages, anchor, floor, key: kind(
+                config,
+                policy,
+                moments,
+                batch.states,
+                batch.taken,
+                advantages,
+                anchor,
+                floor,
+                key=key,
+            )
+        )
+
+    return critic, swap, shrink, update(update_all), update(update_actions)
+
+
+def measure(task: str, experts: int, iterations: int) -> tuple[dict, int]:
+    """Seconds of every part in every iteration after the compiling ones, and compilations."""
+    config = with_settings(presets.preset(task, 0), {"experts": experts})
+    env = tasks.make(task)
+    policy = first_policy(config, env)
+    scaling = scaling_of(policy, config)
+    state = learner.start(
+        config.learner,
+        len(policy.feature_names),
+        len(policy.action_names),
+        key=jax.random.key(config.seed),
+    )
+    critic, swap, shrink, full, partial_update = parts(config.learner)
+    anchor_of = jax.jit(Anchor.of)
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for iteration in range(iterations + 2):
+        if iteration == 2:  # both kinds of update are compiled by now
+            seconds.clear()
+        began = time.perf_counter()
+        episodes = []
+        while (done := sum(e.length for e in episodes)) < config.batch_steps:
+            left = config.batch_steps - done
+            job = Job(config.seed, Purpose.TRAINING, iteration, len(episodes), left)
+            episodes.append(run_episode(env, policy, job))
+        steps = lay_end_to_end(episodes, config.batch_steps)
+        seconds["simulation"].append(time.perf_counter() - began)
+        batch = jax.device_put(scaling.to_learner(steps))
+
+        add = partial(timed, seconds)
+        key = jax.random.key(iteration)
+        advantages, _ = add("critic", critic, state.critic, state.critic_moments, batch, key)
+        anchor = anchor_of(state.policy, batch.states, batch.taken)
+        if iteration % 2:
+            swapped = add("swap", swap, state.policy, batch, anchor, state.n_swaps, key)
+            shrunk = add("compress", shrink, swapped, batch, advantages, anchor)
+            kind, changed = partial_update, shrunk
+        else:
+            kind, changed = full, state.policy
+        add("update", kind, changed, state.moments, batch, advantages, anchor, -1e4, key)
+        state, report = add("all", learner.learn_jit, config.learner, state, batch)
+        policy = deploy(policy, state, report, scaling, steps, episodes, 0)
+    env.close()
+    return seconds, learner.learn_jit._cache_size()
+
+
+def main() -> None:
+    """Print one block a case."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--iterations", type=int, default=20)
+    iterations = parser.parse_args().iterations
+    for task, experts, bar in CASES:
+        learner.learn_jit.clear_cache()
+        seconds, compilations = measure(task, experts, iterations)
+        simulation = np.sum(seconds.pop("simulation"))
+        print(f"{task}, {experts} experts, {iterations} iterations: share of simulation time")
+        for name in ("critic", "update", "swap", "compress", "all"):
+            share = np.sum(seconds[name]) / simulation
+            per = 1e3 * np.mean(seconds[name])
+            extra = f"   (bar: at most {bar:.2f})" if name == "all" else ""
+            print(f"  {name:<9} {share:6.3f}   {per:7.1f} ms each time{extra}")
+        steps_per_second = iterations * 3008 / simulation
+        print(f"  compilations of the learning step: {compilations}")
+        print(f"  simulation: {steps_per_second:.0f} steps/s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Shapes in the types are checked: by beartype, wherever a test calls into the pure layers."""
+
+from jaxtyping import install_import_hook
+
+install_import_hook(["moie.core", "moie.learn"], "beartype.beartype")
+
+from moie.learn.runtime import prepare  # noqa: E402  the hook comes before the first import
+
+prepare()
+
+from pathlib import Path  # noqa: E402
+
+import pytest  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def pendulum(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete run of 4 iterations, for reading only."""
+    from tests import tiny
+
+    return tiny.train("pendulum", tmp_path_factory.mktemp("trained") / "pendulum").path
