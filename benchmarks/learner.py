@@ -13,23 +13,12 @@ from collections import defaultdict
 from functools import partial
 
 import numpy as np
+from session import Session, jax, learner
 
-from moie.learn.runtime import prepare
-
-prepare()
-
-import jax  # noqa: E402  after prepare()
-
-from moie import presets  # noqa: E402
-from moie.core.advantage import standardise  # noqa: E402
-from moie.core.selection import compress, swap_prototypes  # noqa: E402
-from moie.core.trust_region import Anchor  # noqa: E402
-from moie.learn import learner  # noqa: E402
-from moie.learn.update import fit_critic, update_actions, update_all  # noqa: E402
-from moie.rollout import tasks  # noqa: E402
-from moie.rollout.episode import Job, Purpose, lay_end_to_end, run_episode  # noqa: E402
-from moie.runs.config import with_settings  # noqa: E402
-from moie.runs.training import deploy, first_policy, scaling_of  # noqa: E402
+from moie.core.advantage import standardise
+from moie.core.selection import compress, swap_prototypes
+from moie.core.trust_region import Anchor
+from moie.learn.update import fit_critic, update_actions, update_all
 
 CASES = (("HopperBulletEnv-v0", 10, 0.30), ("AntBulletEnv-v0", 40, 0.45))
 
@@ -82,46 +71,26 @@ def parts(config):
 
 def measure(task: str, experts: int, iterations: int) -> tuple[dict, int]:
     """Seconds of every part in every iteration after the compiling ones, and compilations."""
-    config = with_settings(presets.preset(task, 0), {"experts": experts})
-    env = tasks.make(task)
-    policy = first_policy(config, env)
-    scaling = scaling_of(policy, config)
-    state = learner.start(
-        config.learner,
-        len(policy.feature_names),
-        len(policy.action_names),
-        key=jax.random.key(config.seed),
-    )
-    critic, swap, shrink, full, partial_update = parts(config.learner)
+    session = Session(task, experts)
+    config = session.config.learner
+    critic, swap, shrink, full, partial_update = parts(config)
     anchor_of = jax.jit(Anchor.of)
     seconds: dict[str, list[float]] = defaultdict(list)
+    add = partial(timed, seconds)
     for iteration in range(iterations + 2):
         if iteration == 2:  # both kinds of update are compiled by now
             seconds.clear()
-        began = time.perf_counter()
-        episodes = []
-        while (done := sum(e.length for e in episodes)) < config.batch_steps:
-            left = config.batch_steps - done
-            job = Job(config.seed, Purpose.TRAINING, iteration, len(episodes), left)
-            episodes.append(run_episode(env, policy, job))
-        steps = lay_end_to_end(episodes, config.batch_steps)
-        seconds["simulation"].append(time.perf_counter() - began)
-        batch = jax.device_put(scaling.to_learner(steps))
-
-        add = partial(timed, seconds)
-        key = jax.random.key(iteration)
+        batch = add("simulation", session.sample)
+        state, key = session.state, jax.random.key(iteration)
         advantages, _ = add("critic", critic, state.critic, state.critic_moments, batch, key)
         anchor = anchor_of(state.policy, batch.states, batch.taken)
+        kind, policy = full, state.policy
         if iteration % 2:
             swapped = add("swap", swap, state.policy, batch, anchor, state.n_swaps, key)
-            shrunk = add("compress", shrink, swapped, batch, advantages, anchor)
-            kind, changed = partial_update, shrunk
-        else:
-            kind, changed = full, state.policy
-        add("update", kind, changed, state.moments, batch, advantages, anchor, -1e4, key)
-        state, report = add("all", learner.learn_jit, config.learner, state, batch)
-        policy = deploy(policy, state, report, scaling, steps, episodes, 0)
-    env.close()
+            kind = partial_update
+            policy = add("compress", shrink, swapped, batch, advantages, anchor)
+        add("update", kind, policy, state.moments, batch, advantages, anchor, -1e4, key)
+        session.take(*add("all", learner.learn_jit, config, state, batch))
     return seconds, learner.learn_jit._cache_size()
 
 

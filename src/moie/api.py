@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moie.errors import InputError, Stopped
+from moie.errors import Stopped
 
 if TYPE_CHECKING:
     from moie.rollout.policy import Policy
@@ -50,9 +50,11 @@ def task_preset(task: str) -> RunConfig:
     """The settings that a task gets where the user gives none; InputError if it is not usable."""
     import math
 
+    from moie.learn.config import require
     from moie.presets import PAPER, preset
     from moie.rollout import tasks
 
+    require(isinstance(task, str), "task", task, "a Gymnasium id or a short name")
     task = tasks.resolve(task)
     if task in PAPER:
         return preset(task, 0)
@@ -64,9 +66,14 @@ def task_preset(task: str) -> RunConfig:
         env.close()
 
 
-def default_workers() -> int:
-    """As many as there are free cores."""
-    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+def n_workers(given: int | None) -> int:
+    """As many as the user wants, or as there are free cores."""
+    from moie.learn.config import require
+
+    if given is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    require(isinstance(given, int) and given >= 1, "workers", given, "at least 1")
+    return given
 
 
 def default_out(config: RunConfig) -> Path:
@@ -94,6 +101,7 @@ def stoppable() -> Iterator[Callable[[], None]]:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
+        os.write(2, b"\nstopping; once more to stop at once\n")
 
     def check() -> None:
         if asked.is_set():
@@ -112,15 +120,14 @@ def _machinery(workers: int | None, worker_timeout: float, quiet: bool) -> Itera
     from moie.learn.config import require
     from moie.learn.runtime import prepare
 
-    if workers is not None:
-        require(workers >= 1, "workers", workers, "at least 1")
+    count = n_workers(workers)
     require(worker_timeout > 0, "worker_timeout", worker_timeout, "a positive number of seconds")
     prepare()
     from moie.runs.progress import Progress
     from moie.runs.training import Machinery
 
     with stoppable() as check:
-        yield Machinery(workers or default_workers(), worker_timeout, Progress(quiet), check)
+        yield Machinery(count, worker_timeout, Progress(quiet), check)
 
 
 def train_config(
@@ -172,8 +179,9 @@ def train(
 
 def iterations_for(steps: int, config: RunConfig) -> int:
     """Whole batches that make up at least so many steps."""
-    if steps < 1:
-        raise InputError(f"steps is {steps}, expected at least 1")
+    from moie.learn.config import require
+
+    require(isinstance(steps, int) and steps >= 1, "steps", steps, "at least 1")
     return -(-steps // config.batch_steps)
 
 

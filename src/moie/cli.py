@@ -37,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
 
         commands.run(arguments)
         sys.stdout.flush()
+    except SystemExit as stop:  # a command's --help
+        return int(stop.code or 0)
     except InputError as error:
         print(f"moie: {error}", file=sys.stderr)
         return 2

@@ -1,7 +1,10 @@
 """The commands: arguments to calls of the Python interface, results to text."""
 
+import contextlib
 import difflib
+import io
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,7 +76,23 @@ def _parse(
     kind: type[Arguments], arguments: Sequence[str], command: str, **options: Any
 ) -> Arguments:
     config = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)
-    return tyro.cli(kind, args=arguments, prog=f"moie {command}", config=config, **options)
+    program, said = f"moie {command}", io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(kind, args=arguments, prog=program, config=config, **options)
+    except SystemExit as stop:
+        if stop.code:
+            raise InputError(f"{_in_one_line(said.getvalue())}; see '{program} --help'") from None
+        raise
+
+
+def _in_one_line(box: str) -> str:
+    """What is wrong, and the nearest options, from the box that tyro draws around them."""
+    parts = re.split(r"─{3,}", re.sub(r"[│╭╰╮╯]", " ", box))
+    parts = [" ".join(part.split()) for part in parts if part.strip()]
+    wrong = parts[1].removesuffix(".").removesuffix(" (required)") if len(parts) > 1 else box
+    near = [re.findall(r"--[\w-]+", part) for part in parts if part.startswith("Perhaps you meant")]
+    return wrong + (f"; nearest: {', '.join(near[0])}" if near and near[0] else "")
 
 
 def train(arguments: Sequence[str]) -> None:
@@ -117,16 +136,17 @@ def evaluate(arguments: Sequence[str]) -> None:
     given = _parse(Evaluate, arguments, "evaluate")
     require(given.episodes >= 1, "episodes", given.episodes, "at least 1")
     require(given.seed >= 0, "seed", given.seed, "zero or more")
+    workers = api.n_workers(given.workers)
     policy = api.load(given.run)
     from moie.runs.evaluation import evaluate as measure
 
     with api.stoppable() as check:
-        workers = given.workers or api.default_workers()
         found = measure(policy, given.episodes, given.seed, workers, check=check)
     print(f"{policy.task}: {given.episodes} episodes of each kind, seed {given.seed}")
     for one in found:
-        error = "" if math.isnan(one.standard_error) else f" ± {one.standard_error:.1f}"
-        line = f"  {one.kind:<7} actions: return {one.mean:.1f}{error} (standard error)"
+        line = f"  {one.kind:<7} actions: return {one.mean:.1f}"
+        if not math.isnan(one.standard_error):
+            line += f" ± {one.standard_error:.1f} (standard error)"
         lengths = f"{min(one.lengths)} to {max(one.lengths)}"
         line += f", length {sum(one.lengths) / len(one.lengths):.0f} ({lengths})"
         if one.distances is not None:

@@ -25,5 +25,7 @@ class EntropyFloor(eqx.Module):
         """Look at the entropy of this iteration's anchor; the new state and the floor to keep."""
         active = (self.iterations > 0) | (entropy <= self.threshold)
         iterations = self.iterations + active.astype(self.iterations.dtype)
-        floor = jnp.where(active, self.threshold - fall * iterations.astype(entropy.dtype), NO_FLOOR)
+        floor = jnp.where(
+            active, self.threshold - fall * iterations.astype(entropy.dtype), NO_FLOOR
+        )
         return EntropyFloor(self.threshold, iterations), floor

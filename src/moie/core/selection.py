@@ -183,6 +183,7 @@ def swap_prototypes(
     *,
     n_candidates: int,
     runners_up: int = 3,
+    coverage: Float[Array, " N"] | None = None,
     key: PRNGKeyArray,
 ) -> Swap:
     """swapClusters: random search for prototypes that spread and cover better (section 5.2.1).
@@ -200,6 +201,7 @@ def swap_prototypes(
         n_swaps: where to start; a float that the caller keeps between iterations.
         n_candidates: lists to score in each try.
         runners_up: of the objective.
+        coverage: of each state, low ones are put in first; h2, the sum of activations, without.
         key: of the random search.
     """
     n_experts, n_states = policy.weights.size, states.shape[0]
@@ -209,7 +211,8 @@ def swap_prototypes(
     nothing = (search.score(present, runners_up)[0], present)
     membership = jnp.sum(membership_of(anchor.strength), axis=0)
     expert_odds = _rank_log_odds(jnp.argsort(membership), dtype)
-    coverage = jnp.sum(search.kernel[n_states:], axis=0)
+    if coverage is None:
+        coverage = jnp.sum(search.kernel[n_states:], axis=0)
     state_odds = _rank_log_odds(jnp.argsort(coverage), dtype)
 
     def attempt(swaps: Scalar, key: PRNGKeyArray):

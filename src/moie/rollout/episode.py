@@ -1,5 +1,6 @@
 """One episode, from its seed on. No jax here: worker processes import this module."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from moie.rollout import tasks
 from moie.rollout.policy import Policy
 
 NOISE_CHUNK = 256
-CHECK_EVERY = 64  # steps between two looks at the clock and at messages
+CHECK_EVERY = 64  # steps between two looks at messages, where they take less than a second
 
 
 class Purpose(IntEnum):
@@ -81,12 +82,6 @@ class Cancelled(Exception):  # noqa: N818  not an error
     """The episode is not needed any more."""
 
 
-def clipped(taken: NDArray[np.float32], policy: Policy) -> NDArray[np.float32]:
-    """Actions as the environment receives them."""
-    low, high = policy.action_low, policy.action_high
-    return np.clip(taken, low.astype(np.float32), high.astype(np.float32))
-
-
 def run_episode(
     env: gymnasium.Env, policy: Policy, job: Job, between: Callable[[], None] = lambda: None
 ) -> Episode:
@@ -100,6 +95,7 @@ def run_episode(
     observations, taken, rewards = [], [], []
     step, terminated, truncated = 0, False, False
     noise = np.zeros((NOISE_CHUNK, n_actions))
+    looked = began
     try:
         observation, _ = env.reset(seed=job.seed)
         state = np.array(observation, dtype=np.float64).reshape(-1)
@@ -108,11 +104,12 @@ def run_episode(
         while step < job.max_steps and not (terminated or truncated):
             if step % NOISE_CHUNK == 0 and not deterministic:
                 noise = noise_source.standard_normal((NOISE_CHUNK, n_actions)) * std
-            if step % CHECK_EVERY == 0:
+            if step % CHECK_EVERY == 0 or time.perf_counter() - looked > 1.0:
+                looked = time.perf_counter()
                 between()
             action = (policy.mean_of(state) + noise[step % NOISE_CHUNK]).astype(np.float32)
             taken.append(action)
-            sent = clipped(action, policy).reshape(shape).astype(dtype, copy=False)
+            sent = policy.clipped(action).reshape(shape).astype(dtype, copy=False)
             observation, reward, terminated, truncated, _ = env.step(sent)
             state = np.array(observation, dtype=np.float64).reshape(-1)
             observations.append(_checked(state, float(reward), policy))
@@ -136,14 +133,17 @@ def run_episode(
 
 
 def _checked(state: NDArray[np.float64], reward: float, policy: Policy) -> NDArray[np.float64]:
-    # One sum finds any NaN or infinity at the price of one; the rest runs only then.
-    if not np.isfinite(state.sum() + reward):
-        if not np.isfinite(reward):
-            raise ValueError(f"reward is {reward}, expected a finite number")
-        bad = int(np.flatnonzero(~np.isfinite(state))[0]) if not np.isfinite(state).all() else None
-        if bad is not None:
-            name = policy.feature_names[bad]
-            raise ValueError(f"observation '{name}' is {state[bad]}, expected a finite number")
+    if len(state) != len(policy.feature_names):
+        raise ValueError(
+            f"observation has {len(state)} numbers, expected {len(policy.feature_names)}"
+        )
+    finite = np.isfinite(state)
+    if not finite.all():
+        bad = int(np.argmin(finite))
+        name = policy.feature_names[bad]
+        raise ValueError(f"observation '{name}' is {state[bad]}, expected a finite number")
+    if not math.isfinite(reward):
+        raise ValueError(f"reward is {reward}, expected a finite number")
     return state
 
 
@@ -164,7 +164,7 @@ def fault(
         "episode": job.number,
         "step": step,
         "error": f"{type(error).__name__}: {text}",
-        "actions": [clipped(a, policy).tolist() for a in taken],
+        "actions": [policy.clipped(a).tolist() for a in taken],
     }
     return found
 

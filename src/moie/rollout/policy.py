@@ -109,7 +109,7 @@ class Policy:
                 f"observation has shape {states.shape}, expected {self.observation_shape} "
                 f"or a batch {('n', *self.observation_shape)}".replace("'n'", "n")
             )
-        return states.reshape(1 if one else len(states), -1), not one
+        return states.reshape(-1, len(self.feature_names)), not one
 
     def squared_distances(self, states: Array) -> Array:
         """(N, K) squared distances of scaled features, for states as rows (N, d)."""
@@ -133,6 +133,21 @@ class Policy:
         strength = self.weights * np.exp(-self.temperature * squares)
         return self.default_action + (strength @ self._action_offsets) / (strength.sum() + 1.0)
 
+    @cached_property
+    def _single_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The action space's bounds in single precision, rounded inwards: an environment may
+        refuse an action that is too large by the last bit."""
+        low, high = self.action_low.astype(np.float32), self.action_high.astype(np.float32)
+        top = np.float32(np.inf)
+        return (
+            np.where(low < self.action_low, np.nextafter(low, top), low),
+            np.where(high > self.action_high, np.nextafter(high, -top), high),
+        )
+
+    def clipped(self, actions: ArrayLike) -> NDArray[np.float32]:
+        """Actions as the environment receives them."""
+        return np.clip(np.asarray(actions, dtype=np.float32), *self._single_bounds)
+
     def predict(
         self,
         observation: ArrayLike,
@@ -152,9 +167,8 @@ class Policy:
         if not deterministic:
             rng = np.random.default_rng() if rng is None else rng
             action = action + rng.standard_normal(action.shape) * np.exp(self.log_std)
-        sent = np.clip(action, self.action_low, self.action_high).astype(np.float32)
         shape = (len(rows), *self.action_shape) if is_batch else self.action_shape
-        return sent.reshape(shape), None
+        return self.clipped(action).reshape(shape), None
 
     def explain(self, observation: ArrayLike) -> Explanation:
         """Memberships, default share and nearest prototypes in one state."""

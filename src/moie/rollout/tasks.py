@@ -136,8 +136,9 @@ def resolve(name: str) -> str:
     if module:
         try:
             importlib.import_module(module)
-        except (ImportError, TypeError) as error:
-            raise InputError(f"cannot import {module!r} to find {name!r}: {error}") from error
+        except Exception as error:  # the user's own code may raise anything
+            reason = " ".join(str(error).split())
+            raise InputError(f"cannot import {module!r} to find {name!r}: {reason}") from error
     if env_id not in gym.registry:
         raise _unknown(name)
     _require(_extra(gym.registry[env_id]), env_id)
@@ -240,10 +241,12 @@ def make(id_or_spec_json: str, render_mode: str | None = None) -> gym.Env:
                 base: Any = env.unwrapped
                 base.reset(seed=0)
                 base.seed()  # an unseeded `reset` shall still be random
-    except (ImportError, gym.error.Error) as error:
+    except Exception as error:  # the user's own code may raise anything
         lacks = extra and isinstance(error, ImportError | gym.error.DependencyNotInstalled)
         remedy = f": pip install 'moie[{extra}]'" if lacks else ""
         reason = " ".join(str(error).split())
+        if not isinstance(error, ImportError | gym.error.Error):
+            reason = f"{type(error).__name__}: {reason}"
         raise InputError(f"cannot make {spec.id}: {reason}{remedy}") from error
     return FreshWorld(env) if _derives(env, _BIPEDAL) else env
 

@@ -1,11 +1,15 @@
 """A worker process: `python -m moie.rollout.worker FD`. It knows an environment, and no jax.
 
-It lives as long as the connection to its parent: a parent that was killed leaves no orphans.
+It lives as long as the connection to its parent: a parent that was killed leaves no orphans, not
+even where the environment hangs.
 """
 
+import contextlib
 import os
+import select
 import signal
 import sys
+import threading
 import time
 from functools import partial
 from multiprocessing.connection import Connection
@@ -73,15 +77,28 @@ def serve(connection: Connection) -> None:
                 connection.send(("cancelled", content))
             except EnvironmentFault as error:
                 connection.send(("fault", (str(error), error.record)))
+                with contextlib.suppress(Exception):
+                    env.close()
+                env = tasks.make(spec)  # who knows what state it was left in
             messages.cancelled.discard(content)
+
+
+def _end_with(descriptor: int) -> None:
+    """End the process when the other end of the connection is closed, whatever it is doing."""
+    poll = select.poll()
+    poll.register(descriptor, 0)  # a hang-up is always reported; messages are for `serve`
+    poll.poll()
+    os._exit(0)
 
 
 def main() -> None:
     """Entry point; the argument is the file descriptor of the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    descriptor = int(sys.argv[1])
+    threading.Thread(target=_end_with, args=(descriptor,), daemon=True).start()
     try:
-        serve(Connection(int(sys.argv[1])))
-    except (EOFError, BrokenPipeError, ConnectionResetError):
+        serve(Connection(descriptor))
+    except (EOFError, OSError):  # the parent is gone
         os._exit(0)
 
 

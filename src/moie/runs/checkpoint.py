@@ -22,7 +22,7 @@ from safetensors.numpy import save as save_tensors
 from moie.errors import InputError
 from moie.rollout.policy import Policy
 from moie.runs import policy_file
-from moie.runs.files import write_folder
+from moie.runs.files import as_json, write_folder
 
 KEPT_CHECKPOINTS = 2
 FORMAT = "moie-checkpoint"
@@ -89,15 +89,19 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
         "counters": asdict(checkpoint.counters),
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
-    files["checkpoint.json"] = (json.dumps(note, indent=2) + "\n").encode()
-    write_folder(folder / f"{checkpoint.counters.iteration:06d}", files)
+    files["checkpoint.json"] = as_json(note)
+    path = folder / f"{checkpoint.counters.iteration:06d}"
+    if path.exists():  # damaged: a whole one would have been gone on from
+        shutil.rmtree(path)
+    write_folder(path, files)
     for old in present(folder)[:-KEPT_CHECKPOINTS]:
         shutil.rmtree(old, ignore_errors=True)
 
 
 def present(folder: Path) -> list[Path]:
     """Checkpoints on disk, oldest first."""
-    return sorted(path for path in folder.glob("[0-9]*") if path.is_dir())
+    found = (path for path in folder.glob("[0-9]*") if path.is_dir())
+    return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
 def load(path: Path) -> Checkpoint:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import numbers
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -51,7 +52,7 @@ class RunConfig:
     learner: LearnerConfig = field(default_factory=LearnerConfig)
 
     def __post_init__(self) -> None:
-        require(self.seed >= 0, "seed", self.seed, "zero or more")
+        require(0 <= self.seed < 2**63, "seed", self.seed, "zero or more, below 2**63")
         require(self.iterations >= 1, "iterations", self.iterations, "at least 1")
         require(self.batch_steps >= 2, "batch_steps", self.batch_steps, "at least 2")
         require(self.scaling_batches >= 1, "scaling_batches", self.scaling_batches, "at least 1")
@@ -103,13 +104,16 @@ def with_settings(config: Any, settings: dict[str, Any]) -> Any:
 
 
 def _as_type_of(default: Any, value: Any, name: str) -> Any:
-    """JSON knows no tuples, and a user may write 1 for 1.0; anything else must fit."""
+    """JSON knows no tuples, a user may write 1 for 1.0 or take a number from NumPy; anything else
+    must fit."""
     if isinstance(default, tuple) and isinstance(value, list | tuple):
-        return tuple(value)
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    fits = isinstance(value, type(default)) and isinstance(value, bool) == isinstance(default, bool)
-    require(fits, name, value, f"a value of type {type(default).__name__}")
+        return tuple(_as_type_of(default[0], one, name) for one in value)
+    if not isinstance(value, bool) and not isinstance(default, bool):
+        if isinstance(default, int) and isinstance(value, numbers.Integral):
+            return int(value)
+        if isinstance(default, float) and isinstance(value, numbers.Real):
+            return float(value)
+    require(type(value) is type(default), name, value, f"a value of type {type(default).__name__}")
     return value
 
 
@@ -127,6 +131,6 @@ def from_json(content: dict[str, Any]) -> RunConfig:
             found |= flat(value) if isinstance(value, dict) else {name: value}
         return found
 
-    if not isinstance(content, dict) or "task" not in content:
+    if not isinstance(content, dict) or not isinstance(content.get("task"), str):
         raise InputError("the run's configuration names no task")
     return with_settings(RunConfig(content["task"]), flat(content))

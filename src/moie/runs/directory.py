@@ -6,8 +6,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ from moie.errors import InputError
 from moie.rollout.policy import Policy
 from moie.runs import policy_file
 from moie.runs.config import RunConfig, from_json, to_json
-from moie.runs.files import full_disk_is_an_input_error, write_json
+from moie.runs.files import as_json, write_bytes, write_folder, writing
 
 FORMAT = "moie-run"
 PACKAGES = (
@@ -41,6 +39,10 @@ def versions() -> dict[str, str]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[package] = importlib.metadata.version(package)
     return found
+
+
+def _content(config: RunConfig) -> bytes:
+    return as_json({"format": FORMAT, "config": to_json(config), "versions": versions()})
 
 
 @dataclass(frozen=True)
@@ -77,19 +79,11 @@ class RunDirectory:
     def create(cls, path: Path, config: RunConfig) -> "RunDirectory":
         """A new run; an existing one is never overwritten. It appears as a whole."""
         cls.check_free(path)
-        with full_disk_is_an_input_error(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-            try:
-                os.chmod(temporary, 0o755)
-                (temporary / "checkpoints").mkdir()
-                cls(temporary).write_config(config)
-                os.rename(temporary, path)
-            except OSError as error:
-                shutil.rmtree(temporary, ignore_errors=True)
-                if path.exists():
-                    cls.check_free(path)
-                raise error
+        try:
+            write_folder(path, {"run.json": _content(config)}, folders=("checkpoints",))
+        except InputError:
+            cls.check_free(path)  # another process may have been faster
+            raise
         return cls(path)
 
     @staticmethod
@@ -112,8 +106,7 @@ class RunDirectory:
 
     def write_config(self, config: RunConfig) -> None:
         """Configuration and versions."""
-        content = {"format": FORMAT, "config": to_json(config), "versions": versions()}
-        write_json(self.config_file, content)
+        write_bytes(self.config_file, _content(config))
 
     def read_config(self) -> RunConfig:
         """The configuration that the run was started with."""
@@ -128,7 +121,10 @@ class RunDirectory:
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """One process at a time works on a run; the lock ends with the process."""
-        with open(self.path / "run.lock", "w") as file:
+        lock_file = self.path / "run.lock"
+        with writing(lock_file):
+            file = open(lock_file, "w")  # noqa: SIM115  closed below, with the lock
+        with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:

@@ -8,14 +8,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from moie.errors import InputError
 
 
 @contextlib.contextmanager
-def full_disk_is_an_input_error(path: Path) -> Iterator[None]:
-    """A full disk is for the user to mend: say where, and how to go on."""
+def writing(path: Path) -> Iterator[None]:
+    """A full disk or a forbidden folder is for the user to mend: say where, and how to go on."""
     try:
         yield
     except OSError as error:
@@ -24,18 +24,16 @@ def full_disk_is_an_input_error(path: Path) -> Iterator[None]:
                 f"no space left to write {path} ({error.strerror}); what was written before is "
                 "intact: free some space, then resume"
             ) from error
-        raise
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file as a whole."""
-    with full_disk_is_an_input_error(path):
+    with writing(path):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+                _write(file, content)
             os.chmod(name, 0o644)
             os.replace(name, path)
         except BaseException:
@@ -44,22 +42,31 @@ def write_bytes(path: Path, content: bytes) -> None:
             raise
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Replace a JSON file as a whole."""
-    write_bytes(path, (json.dumps(content, indent=2) + "\n").encode())
+def _write(file: BinaryIO, content: bytes) -> None:
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())
 
 
-def write_folder(path: Path, files: dict[str, bytes]) -> None:
-    """A new folder with files in it, which appears as a whole."""
-    with full_disk_is_an_input_error(path):
+def as_json(content: Any) -> bytes:
+    """As a person would like to read it."""
+    return (json.dumps(content, indent=2) + "\n").encode()
+
+
+def write_folder(path: Path, files: dict[str, bytes], folders: tuple[str, ...] = ()) -> None:
+    """A new folder with files and empty folders in it, which appears as a whole; an empty folder
+    may be there before."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
         try:
+            for name in folders:
+                (temporary / name).mkdir()
             for name, content in files.items():
-                write_bytes(temporary / name, content)
+                with open(temporary / name, "wb") as file:
+                    _write(file, content)
             os.chmod(temporary, 0o755)
-            if path.exists():
-                shutil.rmtree(path)
-            os.replace(temporary, path)
+            os.rename(temporary, path)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise

@@ -1,6 +1,7 @@
 """The policy file: one safetensors file, its JSON part in the header. Loading executes nothing."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,10 @@ def from_bytes(content: bytes, path: Path) -> Policy:
 def _check(policy: Policy) -> None:
     """Shapes that belong together, finite numbers: a damaged file must not act."""
     k, d, a = len(policy.weights), len(policy.feature_names), len(policy.action_names)
+    if math.prod(policy.observation_shape) != d or math.prod(policy.action_shape) != a:
+        raise ValueError("the shapes of observation and action do not fit their names")
+    if len(policy.origins) != k:
+        raise ValueError(f"it has {len(policy.origins)} origins, expected {k}")
     expected = {
         "prototypes": (k, d),
         "weights": (k,),

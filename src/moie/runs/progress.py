@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,8 +44,8 @@ class Progress:
     @contextlib.contextmanager
     def of(self, config: RunConfig, iteration: int) -> Iterator[None]:
         """Progress of one run, which starts at an iteration."""
-        self._iterations, self._first = config.iterations, iteration
-        self._batch_steps, self._began = config.batch_steps, time.monotonic()
+        self._iterations, self._batch_steps = config.iterations, config.batch_steps
+        self._times = deque([(iteration, time.monotonic())], maxlen=20)
         self.note(
             f"{config.task}: {config.learner.policy.experts} experts, seed {config.seed}, "
             f"{config.iterations} iterations of {config.batch_steps} steps"
@@ -65,13 +66,18 @@ class Progress:
             yield
         self._bar = None
 
+    def _pace(self, done: int) -> float:
+        """Seconds an iteration, over the last few: the first one, which compiles, drops out."""
+        self._times.append((done, time.monotonic()))
+        (first, began), (last, now) = self._times[0], self._times[-1]
+        return (now - began) / max(last - first, 1)
+
     def show(self, row: dict[str, Any]) -> None:
         """The newest row."""
         done = min(row["iteration"] + 1, self._iterations)
         found = _best_return(row)
         self._return = self._return if found is None else found
-        elapsed = time.monotonic() - self._began
-        per_iteration = elapsed / max(done - self._first, 1)
+        per_iteration = self._pace(done)
         left = _clock(per_iteration * (self._iterations - done))
         facts = f"return {self._return:.1f}" if self._return is not None else "return -"
         if "kl" in row:

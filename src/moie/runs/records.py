@@ -1,14 +1,17 @@
 """What a run writes down each iteration: metrics.jsonl, and the same for TensorBoard."""
 
+import contextlib
 import json
 import math
+import os
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from moie.rollout.episode import Episode
-from moie.runs.files import full_disk_is_an_input_error, write_bytes
+from moie.runs.files import write_bytes, writing
 
 TENSORBOARD_GROUPS = {
     "return": "return",
@@ -27,12 +30,15 @@ TENSORBOARD_GROUPS = {
 
 def read(path: Path) -> list[dict[str, Any]]:
     """All whole rows; a row that a killed process left unfinished is passed over."""
-    rows = []
-    for line in path.read_text().splitlines() if path.exists() else []:
+    rows: list[dict[str, Any]] = []
+    for line in path.read_bytes().splitlines() if path.exists() else []:
         try:
-            rows.append(json.loads(line))
+            row = json.loads(line)
         except ValueError:
             break
+        if not isinstance(row, dict) or not isinstance(row.get("iteration"), int):
+            break
+        rows.append(row)
     return rows
 
 
@@ -51,17 +57,54 @@ def summary(episodes: list[Episode], discount: float, suffix: str) -> dict[str, 
     return found
 
 
+class Board:
+    """TensorBoard's event file. It is written in this thread: tensorboardX's own writer is a
+    thread, which a full disk ends, and then everybody waits for it."""
+
+    FLUSH_EVERY = 10.0  # seconds
+
+    def __init__(self, folder: Path, first: int):
+        """`first`: TensorBoard forgets what older files of the run say from this iteration on."""
+        from tensorboardX.event_file_writer import EventsWriter
+        from tensorboardX.proto import event_pb2, summary_pb2
+
+        folder.mkdir(exist_ok=True)
+        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self._writer = EventsWriter(str(folder / "events"))
+        start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+        self._writer.write_event(self._event(wall_time=time.time(), step=first, session_log=start))
+        self._flushed = time.monotonic()
+
+    def write(self, row: dict[str, Any]) -> None:
+        """All numbers of a row of the metrics, in groups."""
+        values = []
+        for name, value in row.items():
+            if isinstance(value, int | float) and name != "iteration":
+                group = TENSORBOARD_GROUPS.get(name.split("_")[0], "learning")
+                tag = f"{group}/{name}".replace(" ", "_")
+                values.append(self._summary.Value(tag=tag, simple_value=value))
+        summary = self._summary(value=values)
+        self._writer.write_event(
+            self._event(wall_time=time.time(), step=row["iteration"], summary=summary)
+        )
+        if time.monotonic() - self._flushed > self.FLUSH_EVERY:
+            self._writer.flush()
+            self._flushed = time.monotonic()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
 class Records:
     """The open metrics of a run."""
 
     def __init__(self, path: Path, tensorboard: Path, iteration: int):
         """Go on after `iteration` rows; rows of an iteration that was not completed go."""
-        self._path = path
+        self._path, self._folder = path, tensorboard
         kept = [row for row in read(path) if row["iteration"] < iteration]
         write_bytes(path, "".join(json.dumps(row) + "\n" for row in kept).encode())
-        from tensorboardX import SummaryWriter
-
-        self._board = SummaryWriter(str(tensorboard), purge_step=iteration, flush_secs=10)
+        with writing(tensorboard):
+            self._board = Board(tensorboard, iteration)
         self._file = open(path, "a")  # noqa: SIM115  closed by close()
 
     def write(self, row: dict[str, Any]) -> None:
@@ -70,14 +113,15 @@ class Records:
             name: None if isinstance(v, float) and not math.isfinite(v) else v
             for name, v in row.items()
         }
-        with full_disk_is_an_input_error(self._path):
+        with writing(self._path):
             self._file.write(json.dumps(row) + "\n")
             self._file.flush()
-        for name, value in row.items():
-            if isinstance(value, int | float) and name != "iteration":
-                group = TENSORBOARD_GROUPS.get(name.split("_")[0], "learning")
-                self._board.add_scalar(f"{group}/{name}", value, row["iteration"])
+            os.fsync(self._file.fileno())
+        with writing(self._folder):
+            self._board.write(row)
 
     def close(self) -> None:
-        self._file.close()
-        self._board.close()
+        """What a full disk did not take is lost here; it was said before."""
+        for part in (self._file, self._board):
+            with contextlib.suppress(OSError):
+                part.close()

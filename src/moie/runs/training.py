@@ -26,7 +26,7 @@ from moie.runs import checkpoint, policy_file
 from moie.runs.checkpoint import Checkpoint, Counters
 from moie.runs.config import RunConfig
 from moie.runs.directory import RunDirectory
-from moie.runs.files import remove_leftovers, write_bytes, write_json
+from moie.runs.files import as_json, remove_leftovers, write_bytes
 from moie.runs.progress import Progress
 from moie.runs.records import Records, read, summary
 
@@ -186,7 +186,7 @@ class Training:
                 records.write(row)
                 machinery.progress.show(row)
         except EnvironmentFault as error:
-            write_json(run.fault_file, error.record)
+            write_bytes(run.fault_file, as_json(error.record))
             raise EnvironmentFault(
                 f"{error}; what repeats it is in {run.fault_file}; the run stopped after "
                 f"iteration {self.counters.iteration}, 'moie resume {run.path}' goes on there"

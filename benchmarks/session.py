@@ -1,0 +1,47 @@
+"""A training session in one process, for benchmarks: sample, learn, go on."""
+
+import jax
+
+from moie import presets
+from moie.core.batch import Batch
+from moie.learn import learner
+from moie.learn.learner import LearnerState, Report
+from moie.learn.runtime import prepare
+from moie.rollout import tasks
+from moie.rollout.episode import Job, Purpose, lay_end_to_end, run_episode
+from moie.runs.config import with_settings
+from moie.runs.training import deploy, first_policy, scaling_of
+
+prepare()  # jax is imported by now, but has not run anything
+
+
+class Session:
+    """The paper's settings on one of its tasks."""
+
+    def __init__(self, task: str, experts: int):
+        self.config = with_settings(presets.preset(task, 0), {"experts": experts})
+        self.env = tasks.make(task)
+        self.policy = first_policy(self.config, self.env)
+        self.scaling = scaling_of(self.policy, self.config)
+        self.state = learner.start(
+            self.config.learner,
+            len(self.policy.feature_names),
+            len(self.policy.action_names),
+            key=jax.random.key(self.config.seed),
+        )
+
+    def sample(self) -> Batch:
+        """The next iteration's batch."""
+        iteration, n_steps = int(self.state.iteration), self.config.batch_steps
+        self.episodes = []
+        while (done := sum(episode.length for episode in self.episodes)) < n_steps:
+            number = len(self.episodes)
+            job = Job(self.config.seed, Purpose.TRAINING, iteration, number, n_steps - done)
+            self.episodes.append(run_episode(self.env, self.policy, job))
+        self.steps = lay_end_to_end(self.episodes, n_steps)
+        return jax.device_put(self.scaling.to_learner(self.steps))
+
+    def take(self, state: LearnerState, report: Report) -> None:
+        """Go on with what was learned from the batch."""
+        self.state = state
+        self.policy = deploy(self.policy, state, report, self.scaling, self.steps, self.episodes, 0)

@@ -1,0 +1,182 @@
+"""The Python interface, and what importing it costs."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium
+import pytest
+
+import moie
+from tests import tiny
+
+SOURCE = Path(moie.__file__).parent
+
+
+# --- train and load ------------------------------------------------------------------------------
+
+
+def test_train_load_predict_explain(pendulum: Path) -> None:
+    policy = moie.load(pendulum)
+    env = gymnasium.make("Pendulum-v1")
+    observation, _ = env.reset(seed=0)
+    action, state = policy.predict(observation, deterministic=True)
+    assert state is None
+    observation, *_ = env.step(action)
+    why = policy.explain(observation)
+    assert sum(why.memberships) + why.default_share == pytest.approx(1)
+    assert moie.load(str(pendulum / "policy.safetensors")).task == "Pendulum-v1"
+
+
+def test_a_run_gives_its_policy_and_its_metrics(pendulum: Path) -> None:
+    run = moie.Run(pendulum)
+    assert run.policy.trained == {"seed": 0, "iterations": 4, "steps": 512}
+    assert [row["iteration"] for row in run.metrics] == [0, 1, 2, 3, 4]
+
+
+def test_steps_are_rounded_up_to_whole_batches(pendulum: Path, tmp_path: Path) -> None:
+    run = tiny.train("pendulum", tmp_path / "run", steps=385, iterations=9)
+    assert tiny.policy_bytes(run.path) == tiny.policy_bytes(pendulum)
+
+
+def test_without_a_place_runs_are_numbered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from moie import api
+
+    monkeypatch.chdir(tmp_path)
+    config = api.task_preset("tests.probes:Walk-v0")
+    assert api.default_out(config) == Path("runs/tests.probes_Walk-v0-k10-s0")
+    for expected in ("runs/Pendulum-v1-k10-s0-2", "runs/Pendulum-v1-k10-s0-3"):
+        taken = api.default_out(api.task_preset("pendulum"))
+        taken.mkdir(parents=True)
+        assert api.default_out(api.task_preset("pendulum")) == Path(expected)
+
+
+def test_train_is_quiet_when_asked(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
+    tiny.train("pendulum", tmp_path / "run", iterations=1)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_it_trains_outside_the_main_thread(pendulum: Path, tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor() as threads:
+        run = threads.submit(tiny.train, "pendulum", tmp_path / "run").result()
+    assert tiny.policy_bytes(run.path) == tiny.policy_bytes(pendulum)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"exprets": 5}, "unknown setting 'exprets'; did you mean experts"),
+        ({"n_workers": 5}, "unknown setting 'n_workers'"),
+        ({"experts": "ten"}, "experts is 'ten', expected a value of type int"),
+        ({"hidden": ("a",)}, "hidden is 'a', expected a value of type int"),
+        ({"seed": -1}, "seed is -1, expected zero or more"),
+        ({"workers": 0}, "workers is 0, expected at least 1"),
+        ({"workers": "two"}, "workers is 'two', expected at least 1"),
+        ({"steps": 0}, "steps is 0, expected at least 1"),
+        ({"steps": 1e5}, "steps is 100000.0, expected at least 1"),
+        ({"worker_timeout": -1}, "worker_timeout is -1, expected a positive number"),
+        ({"task": "Hoper-v5"}, "unknown environment 'Hoper-v5'"),
+        ({"task": gymnasium.make("Pendulum-v1")}, "expected a Gymnasium id or a short name"),
+    ],
+)
+def test_a_bad_argument_is_named_and_nothing_is_written(
+    settings: dict, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(moie.InputError) as caught:
+        moie.train(**({"task": "pendulum", "out": tmp_path / "run"} | settings))
+    assert words in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- imports -------------------------------------------------------------------------------------
+
+
+def loaded(code: str) -> set[str]:
+    """Modules that are loaded after some code has run in a new process."""
+    report = "\nimport sys\nprint(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        tiny.command(code=code + report), env=tiny.environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+HEAVY = {"jax", "equinox", "optax", "pybullet", "Box2D", "mujoco"}
+
+
+def test_importing_moie_loads_next_to_nothing() -> None:
+    assert not (HEAVY | {"numpy", "gymnasium", "tyro"}) & loaded("import moie")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["tasks"], ["show", "RUN"]])
+def test_commands_that_only_look_do_not_load_jax(words: list[str], pendulum: Path) -> None:
+    words = [str(pendulum) if word == "RUN" else word for word in words]
+    modules = loaded(f"from moie import cli\nassert cli.main({words}) == 0")
+    assert not HEAVY & modules
+    assert "numpy" not in modules or words[0] in ("tasks", "show")
+
+
+def test_acting_with_a_policy_does_not_load_jax(pendulum: Path) -> None:
+    code = f"""
+import moie
+policy = moie.load({str(pendulum)!r})
+policy.predict([0.1, 0.2, 0.3]), policy.explain([0.1, 0.2, 0.3])
+"""
+    assert not (HEAVY | {"tensorboardX"}) & loaded(code)
+
+
+# --- the direction of the layers -----------------------------------------------------------------
+
+# layer -> the layers of moie that it may import
+BELOW = {
+    "errors": set(),
+    "core": set(),
+    "learn": {"core", "errors"},
+    "rollout": {"core", "errors"},
+    "runs": {"core", "learn", "rollout", "errors"},
+    "presets": {"learn", "runs"},
+    "explain": {"core", "learn", "rollout", "runs", "errors"},
+    "api": {"errors", "learn", "rollout", "runs", "presets"},
+    "commands": {"api", "errors", "learn", "rollout", "runs", "explain", "presets"},
+    "cli": {"commands", "errors", "moie"},
+    "__init__": {"api", "errors"},
+    "__main__": {"cli"},
+}
+
+
+def imports(file: Path) -> set[str]:
+    """Full names of what a file imports, wherever it does so."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are absolute"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def layer(module: str) -> str:
+    """Of a full name in moie; "moie" for what the package itself gives."""
+    part = module.split(".")[1]
+    return part if part in BELOW else "moie"
+
+
+@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=lambda f: f.stem)
+def test_layers_import_downwards_only(file: Path) -> None:
+    own = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+    names = imports(file)
+    ours = {layer(name) for name in names if name.split(".")[0] == "moie"}
+    assert ours <= BELOW[own] | {own}
+    others = {name.split(".")[0] for name in names} - {"moie"} - sys.stdlib_module_names
+    if own == "core":
+        assert others <= {"jax", "equinox", "jaxtyping", "numpy"}
+    if own == "rollout":
+        assert "jax" not in others
+        core = {name for name in names if name.startswith("moie.core")}
+        assert core <= {"moie.core.batch.Batch"}
+    if own == "learn":
+        assert not others & {"gymnasium", "safetensors", "tyro"}

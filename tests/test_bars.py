@@ -1,0 +1,124 @@
+"""The long promises, on the real tasks. Not part of `make test`: minutes each.
+
+python -m pytest -m slow tests/test_bars.py
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import moie
+from moie.rollout import tasks
+
+pytestmark = pytest.mark.slow
+
+SEVEN = [task.short for task in tasks.TASKS]
+THIRTY = ["--iterations", "30", "--batch-steps", "1024", "--experts", "6", "--seed", "5"]
+THIRTY += ["--evaluation-every", "0", "--evaluation-episodes", "1"]
+
+
+def start(*arguments: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "moie", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen) -> None:
+    _, errors = process.communicate(timeout=1800)
+    assert process.returncode == 0, errors
+
+
+def n_rows(run: Path) -> int:
+    path = run / "metrics.jsonl"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+@pytest.mark.parametrize("task", SEVEN)
+def test_ten_kills_and_the_number_of_workers_change_nothing(task, tmp_path):
+    one, two, killed = (tmp_path / name for name in ("one", "two", "killed"))
+    finish(start("train", task, *THIRTY, "--workers", "1", "--out", str(one)))
+    expected = (one / "policy.safetensors").read_bytes()
+
+    rng = np.random.default_rng(SEVEN.index(task))
+    kills = 0
+    while kills < 10:
+        if (killed / "run.json").exists():
+            process = start("resume", str(killed), "--workers", "1")
+        else:
+            process = start("train", task, *THIRTY, "--workers", "1", "--out", str(killed))
+        # Somewhere within the next iterations, or while it is still starting.
+        target = n_rows(killed) + int(rng.integers(0, 3))
+        while n_rows(killed) < target and process.poll() is None:
+            time.sleep(0.005)
+        time.sleep(float(rng.uniform(0, 0.7 if target else 4.0)))
+        assert process.poll() is None, "it finished before the tenth kill"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+    finish(start("resume", str(killed), "--workers", "1"))
+    assert (killed / "policy.safetensors").read_bytes() == expected
+    rows = [json.loads(line) for line in (killed / "metrics.jsonl").read_text().splitlines()]
+    assert [row["iteration"] for row in rows] == list(range(31))
+    assert not [path for path in killed.rglob(".*")]
+
+    finish(start("train", task, *THIRTY, "--workers", "2", "--out", str(two)))
+    assert (two / "policy.safetensors").read_bytes() == expected
+
+
+def replayed(policy, k: int) -> np.ndarray:
+    """The state that a prototype's origin leads to."""
+    origin = policy.origins[k]
+    env = tasks.make(policy.task)
+    state, _ = env.reset(seed=origin.seed)
+    for action in origin.actions:
+        state, *_ = env.step(action.reshape(policy.action_shape))
+    env.close()
+    return np.asarray(state, dtype=np.float64).reshape(-1)
+
+
+def test_hopper_never_exceeds_the_bound_and_every_origin_replays(tmp_path, monkeypatch):
+    """Sixty iterations; the KL is recomputed in double precision from the two policies."""
+    from moie.runs import training
+
+    found, deploy = [], training.deploy
+
+    def watched(before, state, report, scaling, steps, *rest):
+        after = deploy(before, state, report, scaling, steps, *rest)
+        std, old_std = np.exp(after.log_std), np.exp(before.log_std)
+        z = (after.means(steps.states) - before.means(steps.states)) / old_std
+        ratio = (std / old_std) ** 2
+        kl = 0.5 * ((z**2).sum(1).mean() + (ratio - 1 - np.log(ratio)).sum())
+        found.append((kl, float(report.kl)))
+        return after
+
+    monkeypatch.setattr(training, "deploy", watched)
+    options = {"experts": 10, "iterations": 60, "evaluation_every": 0, "evaluation_episodes": 1}
+    run = moie.train("hopper", out=tmp_path / "run", workers=2, quiet=True, **options)
+    assert len(found) == 60
+    print("largest KL, recomputed:", max(kl for kl, _ in found))
+    for kl, reported in found:
+        assert kl <= 0.015 * (1 + 1e-4)
+        assert reported == pytest.approx(kl, abs=1e-6)
+    policy = run.policy
+    for k in range(policy.n_experts):
+        difference = np.abs(replayed(policy, k) - policy.prototypes[k]).max()
+        assert difference <= 1e-6, f"expert {k} is off by {difference}"
+
+
+@pytest.mark.parametrize("task", ["Hopper-v5", "HalfCheetah-v5", "tests.probes:Scales-v0"])
+def test_other_tasks_train_with_default_settings(task, tmp_path):
+    run = moie.train(task, iterations=10, out=tmp_path / "run", quiet=True)
+    rows = run.metrics
+    assert rows[9]["coverage"] > 0.1
+    print(task, "coverage after ten iterations:", rows[9]["coverage"])
+    for row in rows:
+        for name, value in row.items():
+            assert value is not None or name == "entropy_floor", f"{name} is not finite"
+    policy = run.policy
+    for k in range(policy.n_experts):
+        assert np.abs(replayed(policy, k) - policy.prototypes[k]).max() <= 1e-6

@@ -1,0 +1,356 @@
+"""The command line as a user types it: bad input is one line, exit code 2, and writes nothing."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from moie import cli
+from moie.runs import policy_file
+from tests import probes, tiny
+
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> Refused:
+    """Runs a command that must be refused; the line it says."""
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.chdir(place)
+
+    def check(*words: str) -> str:
+        before = tiny.contents(tmp_path)
+        assert cli.main(list(words)) == 2
+        said = capfd.readouterr()
+        assert said.out == ""
+        assert said.err.startswith("moie: ")
+        assert said.err.count("\n") == 1, said.err
+        assert tiny.contents(tmp_path) == before
+        assert os.listdir(place) == []
+        return said.err
+
+    return check
+
+
+def output(capfd: pytest.CaptureFixture, *words: str) -> str:
+    assert cli.main(list(words)) == 0
+    return capfd.readouterr().out
+
+
+def save(path: Path, task: str, **changes: Any) -> str:
+    path.write_bytes(policy_file.to_bytes(tiny.policy(task, **changes)))
+    return str(path)
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("train Hoper-v5", "unknown environment 'Hoper-v5'; nearest: Hopper-v5"),
+        ("train cheetah", "halfcheetah"),
+        ("train no_such_module:Env-v0", "cannot import 'no_such_module'"),
+        ("train tests.probes:Discrete-v0", "the actions are Discrete(2); expected a Box"),
+        ("train tests.probes:Dict-v0", "the observations are Dict('a': Box("),
+        ("train tests.probes:Unbounded-v0", "its bounds are not finite, expected finite ones"),
+        ("train tests.probes:Broken-v0", "ZeroDivisionError: it can not even be made"),
+        ("train", "the task is missing: moie train TASK"),
+        ("train --experts 3", "the task is missing: moie train TASK"),
+        ("train pendulum --experts 0", "experts is 0, expected at least 1"),
+        ("train pendulum --experts -3", "experts is -3, expected at least 1"),
+        (
+            "train pendulum --experts 9 --batch-steps 8",
+            "experts is 9, expected no more than batch_steps (8)",
+        ),
+        ("train pendulum --experts ten", "--experts: invalid literal for int()"),
+        ("train pendulum --experts", "Missing value for argument '--experts'"),
+        ("train pendulum --exprets 3", "Unrecognized options: --exprets, 3; nearest: --experts"),
+        ("train pendulum hopper", "Unrecognized options: hopper"),
+        ("train pendulum --seed -1", "seed is -1, expected zero or more"),
+        ("train pendulum --workers 0", "workers is 0, expected at least 1"),
+        ("train pendulum --worker-timeout 0", "worker_timeout is 0.0, expected a positive"),
+        ("train pendulum --steps 0", "steps is 0, expected at least 1"),
+        ("train pendulum --bound nan", "bound is nan, expected a positive number"),
+        ("train pendulum --hidden 8 x", "Error parsing --hidden"),
+        ("resume", "Missing from moie resume"),
+        ("resume nowhere", "nowhere is not a run: there is no run.json in it"),
+        ("resume .", ". is not a run: there is no run.json in it"),
+        ("evaluate nowhere", "there is no run or policy file at nowhere"),
+        ("evaluate nowhere --episodes 0", "episodes is 0, expected at least 1"),
+        ("evaluate nowhere --seed -1", "seed is -1, expected zero or more"),
+        ("evaluate nowhere --workers 0", "workers is 0, expected at least 1"),
+        ("show nowhere", "there is no run or policy file at nowhere"),
+        ("tasks please", "moie tasks takes no arguments, got 'please'"),
+        ("trian pendulum", "unknown command 'trian'; did you mean 'train'?"),
+        ("zzz", "unknown command 'zzz'; commands are train, resume"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    words: str, expected: str, refused: Refused
+) -> None:
+    assert expected in refused(*words.split())
+
+
+def test_a_run_that_exists_is_not_touched(refused: Refused, pendulum: Path, tmp_path: Path) -> None:
+    run = tiny.copy(pendulum, tmp_path / "run")
+    said = refused(*tiny.arguments("pendulum", run))
+    assert f"is a run already; go on with 'moie resume {run}' or choose another --out" in said
+
+
+def test_a_folder_of_something_else_is_not_touched(refused: Refused, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("do not touch")
+    said = refused(*tiny.arguments("pendulum", tmp_path / "thesis"))
+    assert "thesis exists and is not empty; choose another --out" in said
+
+
+@pytest.mark.parametrize("command", ["show", "evaluate"])
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (lambda content: content[:500], "it is truncated"),
+        (lambda content: b"", "it is truncated"),
+        (lambda content: b"\x80\x04K\x01." * 100, "it is truncated"),
+        (lambda content: content[:-9], "incomplete"),
+        (lambda content: content.replace(b"moie-policy", b"some-policy"), "not written by moie"),
+    ],
+    ids=["truncated", "empty", "pickle", "cut", "foreign"],
+)
+def test_a_policy_file_that_is_none_is_refused(
+    command: str,
+    damage: Callable[[bytes], bytes],
+    expected: str,
+    refused: Refused,
+    pendulum: Path,
+    tmp_path: Path,
+) -> None:
+    run = tiny.copy(pendulum, tmp_path / "run")
+    file = run / "policy.safetensors"
+    file.write_bytes(damage(file.read_bytes()))
+    for path in (run, file):
+        said = refused(command, str(path))
+        assert f"{file} is not a moie policy file: " in said
+        assert expected in said
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("moie-run", "other-run"), "run.json cannot be read: it was not written by moie"),
+        (('"experts"', '"exprets"'), "unknown setting 'exprets'; did you mean experts"),
+        (('"seed": 0', '"seed": "0"'), "seed is '0', expected a value of type int"),
+        (("Pendulum-v1", "Pendulum-v7"), "unknown environment 'Pendulum-v7'; nearest: "),
+        (("{", ""), "run.json cannot be read"),
+    ],
+)
+def test_a_foreign_configuration_is_refused(
+    change: tuple[str, str], expected: str, refused: Refused, pendulum: Path, tmp_path: Path
+) -> None:
+    run = tiny.copy(pendulum, tmp_path / "run")
+    text = (run / "run.json").read_text()
+    (run / "run.json").write_text(text.replace(*change, 1))
+    assert expected in refused("resume", str(run))
+
+
+def test_the_real_program_says_it_too(tmp_path: Path) -> None:
+    done = tiny.moie_process("trian", "pendulum", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "moie: unknown command 'trian'; did you mean 'train'?\n"
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_run_in_the_real_program(tmp_path: Path) -> None:
+    words = ["train", "pendulum", "--steps", "200", "--out", "run"]
+    done = tiny.moie_process(*words, *tiny.arguments("pendulum", tmp_path)[4:], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "run: run\nlook at it with: moie show run\n"
+    progress = done.stderr.splitlines()
+    assert progress[0] == "Pendulum-v1: 3 experts, seed 0, 2 iterations of 128 steps"
+    assert re.match(r"iteration 2/2  return -\d+.*steps/s  0:00 left", progress[-1])
+    assert os.listdir(tmp_path) == ["run"]
+    config = json.loads((tmp_path / "run" / "run.json").read_text())["config"]
+    assert config["iterations"] == 2  # 200 steps need two batches of 128
+
+
+# --- help ----------------------------------------------------------------------------------------
+
+
+def test_help_answers_and_says_what_there_is(capfd: pytest.CaptureFixture) -> None:
+    text = output(capfd, "--help")
+    for command in ("train", "resume", "evaluate", "show", "tasks"):
+        assert f"moie {command}" in text
+    assert cli.main([]) == 2
+    assert capfd.readouterr().out == text
+    assert output(capfd, "--version").startswith("moie 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("train --help", "moie train TASK [settings]"),
+        ("train pendulum --help", "--experts INT"),
+        ("resume --help", "--iterations"),
+        ("evaluate --help", "--episodes"),
+        ("show --help", "IF blocks"),
+        ("tasks --help", "pendulum"),
+    ],
+)
+def test_every_command_has_help(words: str, expected: str, capfd: pytest.CaptureFixture) -> None:
+    assert expected in output(capfd, *words.split())
+
+
+def test_train_help_lists_every_setting(capfd: pytest.CaptureFixture) -> None:
+    from moie.runs.config import RunConfig, settings_of
+
+    text = output(capfd, "train", "pendulum", "--help")
+    for name in set(settings_of(RunConfig)) - {"task"}:
+        assert f"-{name.replace('_', '-')} " in text, name
+
+
+# --- tasks, evaluate, show -----------------------------------------------------------------------
+
+
+def test_tasks_lists_seven(capfd: pytest.CaptureFixture) -> None:
+    head, *rows = output(capfd, "tasks").split("\n\n")[0].splitlines()
+    assert head.split() == ["name", "id", "features", "actions", "iterations", "needs"]
+    assert [row.split()[0] for row in rows] == [
+        "hopper",
+        "walker2d",
+        "halfcheetah",
+        "ant",
+        "inverted-pendulum",
+        "bipedal-walker",
+        "pendulum",
+    ]
+    assert rows[0].split() == ["hopper", "HopperBulletEnv-v0", "15", "3", "1000", "moie[bullet]"]
+    assert rows[6].split() == ["pendulum", "Pendulum-v1", "3", "1", "500", "-"]
+
+
+def test_evaluate_prints_both_kinds_with_their_error(
+    pendulum: Path, capfd: pytest.CaptureFixture
+) -> None:
+    words = ["evaluate", str(pendulum), "--episodes", "3"]
+    text = output(capfd, *words, "--workers", "1")
+    head, sampled, mean = text.splitlines()
+    assert head == "Pendulum-v1: 3 episodes of each kind, seed 1000000"
+    for kind, line in (("sampled", sampled), ("mean", mean)):
+        pattern = rf"  {kind} +actions: return -\d+\.\d ± \d+\.\d \(standard error\)"
+        assert re.match(pattern + r", length 200 \(200 to 200\)$", line), line
+    assert output(capfd, *words, "--workers", "2") == text
+    assert output(capfd, *words, "--seed", "3") != text
+
+
+def test_evaluate_measures_distance_where_something_walks(
+    tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    hopper = save(tmp_path / "hopper.safetensors", "HopperBulletEnv-v0")
+    text = output(capfd, "evaluate", hopper, "--episodes", "2")
+    assert len(re.findall(r", distance -?\d+\.\d\d m$", text, re.MULTILINE)) == 2
+    walk = save(tmp_path / "walk.safetensors", "tests.probes:Walk-v0")
+    text = output(capfd, "evaluate", walk, "--episodes", "1")
+    assert "distance" not in text
+    assert "±" not in text  # one episode has no standard error
+
+
+def test_evaluate_names_what_is_wrong_with_the_environment(
+    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = "tests.probes:Trouble-v0"
+    monkeypatch.setenv(probes.TROUBLE, probes.trouble("nan", "any", 1))
+    said = refused("evaluate", save(tmp_path / "policy.safetensors", task), "--episodes", "2")
+    assert f"{task}: observation 'feature 1' is nan, expected a finite number" in said
+    file = tmp_path / "renamed.safetensors"
+    file.write_bytes((tmp_path / "policy.safetensors").read_bytes().replace(b"Trouble", b"Treble "))
+    assert "unknown environment 'tests.probes:Treble -v0'" in refused("evaluate", str(file))
+
+
+def blocks(text: str) -> list[str]:
+    return re.findall(r"^(?:IF.*expert \d+|OTHERWISE)", text, re.MULTILINE)
+
+
+def test_show_prints_the_experts_in_the_order_they_lead(
+    tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    file = save(
+        tmp_path / "policy.safetensors",
+        "Pendulum-v1",
+        experts=4,
+        lead=np.array([0.1, 0.6, 0.1, 0.2]),
+        share=np.array([0.1, 0.2, 0.2, 0.0001]),
+        log_std=np.log([0.5]),
+        trained={"steps": 12800},
+    )
+    text = output(capfd, "show", file)
+    order = re.findall(r"^IF state is close to  # expert (\d)", text, re.MULTILINE)
+    assert order == ["1", "2", "0"]  # by lead, then by share; expert 3 is hardly a member anywhere
+    assert text.index("OTHERWISE") > text.index("# expert 0")
+    assert "# unused (membership below 0.1%): experts 3" in text
+    assert "expert 1: leads 60%, membership 20.0%, not visited yet" in text
+    assert "OTHERWISE  # the default, membership 50.0%" in text
+    assert "4 experts, 21 parameters, learned from 12,800 steps" in text
+    assert "noise of standard deviation 0.5" in text
+    for name in ("cos of angle", "sin of angle", "turning speed", "torque"):
+        assert text.count(name) >= 3
+
+
+def test_show_says_where_a_trained_policy_comes_from(
+    pendulum: Path, capfd: pytest.CaptureFixture
+) -> None:
+    text = output(capfd, "show", str(pendulum))
+    assert text == output(capfd, "show", str(pendulum / "policy.safetensors"))
+    assert "learned from 512 steps" in text
+    visited = re.findall(r"visited in iteration \d, episode \d+, step \d+", text)
+    assert len(visited) == len(blocks(text)) - 1 > 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"weights": np.zeros(3), "share": np.zeros(3), "lead": np.zeros(3)},
+        {"prototypes": np.full((3, 3), 1e9), "actions": np.full((3, 1), -1e-7)},
+    ],
+    ids=["weights of zero", "large and small numbers"],
+)
+def test_show_prints_any_policy(
+    changes: dict, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    file = save(tmp_path / "policy.safetensors", "Pendulum-v1", **changes)
+    text = output(capfd, "show", file)
+    assert blocks(text)[-1] == "OTHERWISE"
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_show_of_a_run_without_a_policy_says_so(refused: Refused, pendulum: Path, tmp_path: Path):
+    run = tiny.copy(pendulum, tmp_path / "run")
+    (run / "policy.safetensors").unlink()
+    assert f"has no policy yet: no iteration is complete; 'moie resume {run}'" in refused(
+        "show", str(run)
+    )
+
+
+def test_show_into_head_is_silent(tmp_path: Path) -> None:
+    # More than a pipe holds, so that `head` is gone before all is written.
+    file = save(
+        tmp_path / "wide.safetensors", "tests.probes:Wide-v0", experts=20, share=np.ones(20) / 40
+    )
+    done = subprocess.run(
+        f"{' '.join(tiny.command('show', file))} | head -1; echo ${{PIPESTATUS[0]}}",
+        shell=True,
+        executable="/bin/bash",
+        env=tiny.environment(),
+        capture_output=True,
+        text=True,
+    )
+    first, code = done.stdout.splitlines()
+    assert first.startswith("# tests.probes:Wide-v0: 20 experts")
+    assert (code, done.stderr) == ("0", "")
