@@ -64,7 +64,7 @@ def test_ten_kills_and_the_number_of_workers_change_nothing(task, tmp_path):
     assert (killed / "policy.safetensors").read_bytes() == expected
     rows = [json.loads(line) for line in (killed / "metrics.jsonl").read_text().splitlines()]
     assert [row["iteration"] for row in rows] == list(range(31))
-    assert not [path for path in killed.rglob(".*")]
+    assert not list(killed.rglob(".*"))
 
     finish(start("train", task, *THIRTY, "--workers", "2", "--out", str(two)))
     assert (two / "policy.safetensors").read_bytes() == expected

@@ -1,5 +1,6 @@
 """A run directory: never overwritten, and what is wrong with one is said in one line."""
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -119,3 +120,17 @@ def test_the_lock_ends_with_the_work(tmp_path: Path) -> None:
         pass
     with run.lock():
         pass
+
+
+def test_versions_are_those_of_the_start_and_changes_are_named(tmp_path):
+    run = RunDirectory.create(tmp_path / "run", CONFIG)
+    assert run.started_with()["jax"]
+    assert run.changed_versions() == []
+    content = json.loads(run.config_file.read_text())
+    content["versions"] |= {"jax": "0.0.1", "vanished": "2.0"}
+    run.config_file.write_text(json.dumps(content))
+    run.change_config(dataclasses.replace(CONFIG, iterations=77))
+    assert run.read_config().iterations == 77
+    changed = run.changed_versions()
+    assert changed[0].startswith("jax 0.0.1 is now ")
+    assert changed[1] == "vanished 2.0 is now gone"

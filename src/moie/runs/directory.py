@@ -41,8 +41,8 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _content(config: RunConfig) -> bytes:
-    return as_json({"format": FORMAT, "config": to_json(config), "versions": versions()})
+def _content(config: RunConfig, started_with: dict[str, str]) -> bytes:
+    return as_json({"format": FORMAT, "config": to_json(config), "versions": started_with})
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class RunDirectory:
         """A new run; an existing one is never overwritten. It appears as a whole."""
         cls.check_free(path)
         try:
-            write_folder(path, {"run.json": _content(config)}, folders=("checkpoints",))
+            write_folder(path, {"run.json": _content(config, versions())}, folders=("checkpoints",))
         except InputError:
             cls.check_free(path)  # another process may have been faster
             raise
@@ -104,9 +104,9 @@ class RunDirectory:
             raise InputError(f"{path} is not a run: there is no {run.config_file.name} in it")
         return run
 
-    def write_config(self, config: RunConfig) -> None:
-        """Configuration and versions."""
-        write_bytes(self.config_file, _content(config))
+    def change_config(self, config: RunConfig) -> None:
+        """Another configuration; the versions stay those that the run was started with."""
+        write_bytes(self.config_file, _content(config, self.started_with()))
 
     def read_config(self) -> RunConfig:
         """The configuration that the run was started with."""
@@ -117,6 +117,19 @@ class RunDirectory:
             return from_json(content["config"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{self.config_file} cannot be read: {error}") from error
+
+    def started_with(self) -> dict[str, str]:
+        """Versions of the packages that the run was started with."""
+        return json.loads(self.config_file.read_text()).get("versions", {})
+
+    def changed_versions(self) -> list[str]:
+        """Packages that have another version now, or are gone: bits may differ from here on."""
+        before, now = self.started_with(), versions()
+        return [
+            f"{name} {old} is now {now.get(name, 'gone')}"
+            for name, old in before.items()
+            if now.get(name) != old
+        ]
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

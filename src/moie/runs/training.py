@@ -344,12 +344,17 @@ def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> R
                 f"{training.counters.iteration} that {path} has done"
             )
         if config != before:
-            run.write_config(config)
+            run.change_config(config)
         if training.is_complete():
             machinery.progress.note(
                 f"{path} is complete: {config.iterations} iterations; "
                 "--iterations with a larger number goes on"
             )
-        else:
-            training.go()
+            return run
+        if changed := run.changed_versions():
+            machinery.progress.note(
+                f"other versions than {path} was started with, results may differ in their last "
+                f"digits: {', '.join(changed)}"
+            )
+        training.go()
     return run
