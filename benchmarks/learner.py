@@ -12,13 +12,14 @@ import time
 from collections import defaultdict
 from functools import partial
 
+import jax.numpy as jnp
 import numpy as np
 from session import Session, jax, learner
 
 from moie.core.advantage import standardise
 from moie.core.selection import compress, swap_prototypes
 from moie.core.trust_region import Anchor
-from moie.learn.update import fit_critic, update_actions, update_all
+from moie.learn.update import Problem, fit_critic, update_actions, update_all
 
 CASES = (("HopperBulletEnv-v0", 10, 0.30), ("AntBulletEnv-v0", 40, 0.45))
 
@@ -53,7 +54,7 @@ def parts(config):
 
     def update(kind):
         return jax.jit(
-            lambda policy, moments, batch, advantages, anchor, floor, key: kind(
+            lambda policy, moments, problem, key: kind(
                 config,
                 policy,
                 moments,
@@ -89,7 +90,8 @@ def measure(task: str, experts: int, iterations: int) -> tuple[dict, int]:
             swapped = add("swap", swap, state.policy, batch, anchor, state.n_swaps, key)
             kind = partial_update
             policy = add("compress", shrink, swapped, batch, advantages, anchor)
-        add("update", kind, policy, state.moments, batch, advantages, anchor, -1e4, key)
+        problem = Problem(batch.states, batch.taken, advantages, anchor, jnp.asarray(-1e4))
+        add("update", kind, policy, state.moments, problem, key)
         session.take(*add("all", learner.learn_jit, config, state, batch))
     return seconds, learner.learn_jit._cache_size()
 

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moie.core.search import draw_experts, draw_states, running_objective
 from moie.core.selection import (
     KEPT,
-    _draw_experts,
-    _draw_states,
-    _running_objective,
     compress,
     seed_prototypes,
     swap_objective,
@@ -119,7 +117,7 @@ def test_one_expert_can_be_seeded_and_is_never_swapped():
 @pytest.mark.parametrize("n_experts", [1, 2, 3, 7])
 def test_running_objective_is_the_objective(n_experts):
     activations = jax.random.uniform(jax.random.key(0), (40, n_experts))
-    found = _running_objective(activations.T, 3)
+    found = running_objective(activations.T, 3)
     assert float(found) == pytest.approx(float(swap_objective(activations)), abs=1e-6)
 
 
@@ -133,8 +131,8 @@ def test_objective_by_hand():
 def test_draws_are_without_replacement_and_follow_their_odds():
     odds = -jnp.log1p(jnp.arange(6.0))
     probabilities = np.exp(odds) / np.exp(odds).sum()
-    experts = np.asarray(_draw_experts(jax.random.key(0), odds, 20_000))
-    states = np.asarray(_draw_states(jax.random.key(1), odds, 20_000, 3))
+    experts = np.asarray(draw_experts(jax.random.key(0), odds, 20_000))
+    states = np.asarray(draw_states(jax.random.key(1), odds, 20_000, 3))
     for drawn in (experts, states):
         first = np.bincount(drawn[:, 0], minlength=6) / len(drawn)
         np.testing.assert_allclose(first, probabilities, atol=0.015)

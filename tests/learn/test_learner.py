@@ -19,7 +19,13 @@ from moie.learn.config import (
     UpdateConfig,
 )
 from moie.learn.learner import learn, learn_jit, start
-from moie.learn.update import minibatches, start_moments, update_actions, update_all
+from moie.learn.update import (
+    Problem,
+    minibatches,
+    start_moments,
+    update_actions,
+    update_all,
+)
 from tests.core.cases import entropy_of, kl_of, random_case
 
 N_STATES, N_FEATURES, N_ACTIONS = 64, 3, 2
@@ -142,9 +148,9 @@ def updates(policy, swapped, batch, advantages, key):
     """Both updates of a policy that was swapped (partial) or not (full)."""
     anchor = Anchor.of(policy, batch.states, batch.taken)
     moments = start_moments(CONFIG.update, policy)
-    rest = (moments, batch.states, batch.taken, advantages, anchor, policy.entropy() - 0.1)
-    partial, after = update_actions(CONFIG, swapped, *rest, key=key)
-    full, _ = update_all(CONFIG, policy, *rest, key=key)
+    problem = Problem(batch.states, batch.taken, advantages, anchor, policy.entropy() - 0.1)
+    partial, after = update_actions(CONFIG, swapped, moments, problem, key=key)
+    full, _ = update_all(CONFIG, policy, moments, problem, key=key)
     return full.policy, partial.policy, moments, after
 
 

@@ -20,6 +20,7 @@ from moie.core.trust_region import Anchor, Scalar, divergence
 from moie.learn.config import LearnerConfig
 from moie.learn.update import (
     PolicyMoments,
+    Problem,
     fit_critic,
     start_moments,
     update_actions,
@@ -175,11 +176,11 @@ def learn(config: LearnerConfig, state: LearnerState, batch: Batch) -> tuple[Lea
     )
 
     changed = jnp.any(rows != KEPT)
-    arguments = (policy, state.moments, batch.states, batch.taken, advantages, anchor)
+    problem = Problem(batch.states, batch.taken, advantages, anchor, entropy_floor)
     projection, moments = jax.lax.cond(
         changed,
-        lambda: update_actions(config, *arguments, entropy_floor, key=update_key),
-        lambda: update_all(config, *arguments, entropy_floor, key=update_key),
+        lambda: update_actions(config, policy, state.moments, problem, key=update_key),
+        lambda: update_all(config, policy, state.moments, problem, key=update_key),
     )
 
     policy = projection.policy

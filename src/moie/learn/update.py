@@ -5,6 +5,7 @@ partial update leaves the weights and their moments alone.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -58,58 +59,65 @@ def minibatches(
     return orders[:, : n_states - n_states % size].reshape(-1, size)
 
 
-def surrogate(
-    projection: PolicyProjection,
-    taken: Float[Array, "M A"],
-    advantages: Float[Array, " M"],
-    anchor: Anchor,
-) -> Scalar:
-    """L (eq. 11): the importance-weighted advantage, of the projected policy."""
-    projected = projection.gaussian
-    log_prob = jax.vmap(gaussian.log_prob, (0, None, 0))(projected.means, projected.log_std, taken)
-    return jnp.mean(jnp.exp(log_prob - anchor.log_prob) * advantages)
+class Problem(eqx.Module):
+    """What a policy update maximises, and what it must keep (eqs. 11 to 13)."""
+
+    states: Float[Array, "N d"]
+    taken: Float[Array, "N A"]
+    advantages: Float[Array, " N"]
+    anchor: Anchor
+    entropy_floor: Scalar
+
+    def rows(self, index: Int[Array, " M"]) -> "Problem":
+        """The same on some states of the batch."""
+        per_state = lambda p: (p.states, p.taken, p.advantages)  # noqa: E731
+        picked = (*(x[index] for x in per_state(self)), self.anchor.rows(index))
+        return eqx.tree_at(lambda p: (*per_state(p), p.anchor), self, picked)
+
+    def surrogate(self, projection: PolicyProjection) -> Scalar:
+        """L (eq. 11): the importance-weighted advantage, of the projected policy."""
+        found = projection.gaussian
+        log_prob = jax.vmap(gaussian.log_prob, (0, None, 0))(found.means, found.log_std, self.taken)
+        return jnp.mean(jnp.exp(log_prob - self.anchor.log_prob) * self.advantages)
+
+
+Index = Int[Array, " M"]
+Project = Callable[[MixturePolicy, Index, Problem], PolicyProjection]
 
 
 def _ascend(
-    config: LearnerConfig,
+    config: UpdateConfig,
     policy: MixturePolicy,
     moments: PolicyMoments,
-    rows: Int[Array, "steps size"],
-    project: Callable[[MixturePolicy, Int[Array, " size"]], tuple[PolicyProjection, Anchor]],
-    taken: Float[Array, "N A"],
-    advantages: Float[Array, " N"],
+    problem: Problem,
+    project: Project,
+    *,
     learn_weights: bool,
-    usable: Callable[[Int[Array, " size"]], Array] | None,
+    usable: Callable[[Index], Array] | None = None,
+    key: PRNGKeyArray,
 ) -> tuple[MixturePolicy, PolicyMoments]:
     """The scan that both updates share: they differ in how a minibatch is projected."""
-    rates = config.update
 
     def loss(parameters, index):
         trial = eqx.tree_at(lambda p: (p.weights, p.actions, p.log_std), policy, parameters)
-        projection, anchor = project(trial, index)
-        return -surrogate(projection, taken[index], advantages[index], anchor)
+        near = problem.rows(index)
+        return -near.surrogate(project(trial, index, near))
 
     def step(carry, index):
         (weights, actions, log_std), moments = carry
-        gradients = jax.grad(loss)((weights, actions, log_std), index)
-        new_actions, action_moments = _step(
-            rates.action_rate, gradients[1], moments.actions, actions
-        )
-        new_log_std, std_moments = _step(rates.std_rate, gradients[2], moments.log_std, log_std)
-        new_weights, weight_moments = weights, moments.weights
+        slopes = jax.grad(loss)((weights, actions, log_std), index)
+        actions, action_moments = _step(config.action_rate, slopes[1], moments.actions, actions)
+        log_std, std_moments = _step(config.std_rate, slopes[2], moments.log_std, log_std)
+        weight_moments = moments.weights
         if learn_weights:
-            new_weights, weight_moments = _step(
-                rates.weight_rate, gradients[0], moments.weights, weights
-            )
-        new = (
-            (new_weights, new_actions, new_log_std),
-            PolicyMoments(weight_moments, action_moments, std_moments),
-        )
+            weights, weight_moments = _step(config.weight_rate, slopes[0], weight_moments, weights)
+        moved = PolicyMoments(weight_moments, action_moments, std_moments)
+        new = ((weights, actions, log_std), moved)
         if usable is not None:
-            use = usable(index)
-            new = jax.tree.map(lambda a, b: jnp.where(use, a, b), new, carry)
+            new = jax.tree.map(partial(jnp.where, usable(index)), new, carry)
         return new, None
 
+    rows = minibatches(key, len(problem.states), config.minibatch, config.epochs)
     start = ((policy.weights, policy.actions, policy.log_std), moments)
     (parameters, moments), _ = jax.lax.scan(step, start, rows)
     policy = eqx.tree_at(lambda p: (p.weights, p.actions, p.log_std), policy, parameters)
@@ -120,38 +128,28 @@ def update_all(
     config: LearnerConfig,
     policy: MixturePolicy,
     moments: PolicyMoments,
-    states: Float[Array, "N d"],
-    taken: Float[Array, "N A"],
-    advantages: Float[Array, " N"],
-    anchor: Anchor,
-    entropy_floor: Scalar,
+    problem: Problem,
     *,
     key: PRNGKeyArray,
 ) -> tuple[PolicyProjection, PolicyMoments]:
     """updateFullPolicy: weights, actions and covariance, then the full-batch projection."""
-    bound = config.trust_region.bound
-    activation = jax.vmap(policy.activation)(states)
+    bound, floor = config.trust_region.bound, problem.entropy_floor
+    activation = jax.vmap(policy.activation)(problem.states)
 
-    def project(trial: MixturePolicy, index: Int[Array, " M"]):
-        near = anchor.rows(index)
-        return project_all(trial, activation[index], near, bound, entropy_floor), near
+    def project(trial: MixturePolicy, index: Index, near: Problem) -> PolicyProjection:
+        return project_all(trial, activation[index], near.anchor, bound, floor)
 
-    rows = minibatches(key, len(states), config.update.minibatch, config.update.epochs)
     policy, moments = _ascend(
-        config, policy, moments, rows, project, taken, advantages, learn_weights=True, usable=None
+        config.update, policy, moments, problem, project, learn_weights=True, key=key
     )
-    return project_all(policy, activation, anchor, bound, entropy_floor), moments
+    return project_all(policy, activation, problem.anchor, bound, floor), moments
 
 
 def update_actions(
     config: LearnerConfig,
     policy: MixturePolicy,
     moments: PolicyMoments,
-    states: Float[Array, "N d"],
-    taken: Float[Array, "N A"],
-    advantages: Float[Array, " N"],
-    anchor: Anchor,
-    entropy_floor: Scalar,
+    problem: Problem,
     *,
     key: PRNGKeyArray,
 ) -> tuple[PolicyProjection, PolicyMoments]:
@@ -159,31 +157,28 @@ def update_actions(
 
     A minibatch on which that policy is outside the bound already is skipped.
     """
-    bound = config.trust_region.bound
-    membership = jax.vmap(policy.membership)(states)
+    bound, floor, anchor = config.trust_region.bound, problem.entropy_floor, problem.anchor
+    membership = jax.vmap(policy.membership)(problem.states)
     before = policy.actions
     intermediate = membership @ before
 
-    def project(trial: MixturePolicy, index: Int[Array, " M"]):
-        near = anchor.rows(index)
-        return project_actions(trial, before, membership[index], near, bound, entropy_floor), near
+    def project(trial: MixturePolicy, index: Index, near: Problem) -> PolicyProjection:
+        return project_actions(trial, before, membership[index], near.anchor, bound, floor)
 
-    def usable(index: Int[Array, " M"]):
+    def usable(index: Index) -> Array:
         return mean_shift(intermediate[index], anchor.means[index], anchor.log_std) < bound
 
-    rows = minibatches(key, len(states), config.update.minibatch, config.update.epochs)
     policy, moments = _ascend(
-        config,
+        config.update,
         policy,
         moments,
-        rows,
+        problem,
         project,
-        taken,
-        advantages,
         learn_weights=False,
         usable=usable,
+        key=key,
     )
-    return project_actions(policy, before, membership, anchor, bound, entropy_floor), moments
+    return project_actions(policy, before, membership, anchor, bound, floor), moments
 
 
 def fit_critic(
