@@ -1,0 +1,151 @@
+"""The random search behind the swap of prototypes: draws, scores, and ever fewer swaps.
+
+Cost: all candidates need only rows of one N x N kernel matrix, a running top few over the experts
+beats any sort, and with a traced number of swaps one compilation serves all.
+"""
+
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from moie.core.policy import MixturePolicy
+from moie.core.trust_region import Anchor, Scalar, ScalarLike
+
+KEPT = -1
+"""Marks a prototype that stays, where the batch row of a new one would stand."""
+
+
+def running_objective(activations: Float[Array, "K N"], runners_up: int) -> Scalar:
+    """`swap_objective`, one expert a row: a running top few beats any sort."""
+    n_experts, n_states = activations.shape
+    top = [jnp.full((n_states,), -1.0, activations.dtype)] * min(runners_up, n_experts)
+    for k in range(n_experts):
+        rest = activations[k]
+        for i, held in enumerate(top):
+            top[i], rest = jnp.maximum(held, rest), jnp.minimum(held, rest)
+    return jnp.mean(top[0] - sum(top) / len(top))
+
+
+def rank_log_odds(order: Int[Array, " M"], dtype) -> Float[Array, " M"]:
+    """log 1/(1+rank), for items listed best first."""
+    ranks = jnp.zeros_like(order).at[order].set(jnp.arange(order.size, dtype=order.dtype))
+    return -jnp.log1p(ranks.astype(dtype))
+
+
+def draw_experts(
+    key: PRNGKeyArray, log_odds: Float[Array, " K"], n_candidates: int
+) -> Int[Array, "C K"]:
+    """Experts in the order drawn without replacement: the Gumbel-top-k trick."""
+    noise = jax.random.gumbel(key, (n_candidates, log_odds.size), log_odds.dtype)
+    return jnp.argsort(-(log_odds[None, :] + noise), axis=1).astype(jnp.int32)
+
+
+def draw_states(
+    key: PRNGKeyArray, log_odds: Float[Array, " N"], n_candidates: int, n: int
+) -> Int[Array, "C n"]:
+    """n distinct states for each candidate list, in the order drawn without replacement.
+
+    Draws with replacement minus repeats are draws without replacement. A list whose draws repeat
+    too often ends early and is filled with `KEPT`.
+    """
+    n_draws = min(4 * n + 32, 16 * n)
+    cumulative = jnp.cumsum(jnp.exp(log_odds))
+    uniform = jax.random.uniform(key, (n_candidates, n_draws), log_odds.dtype)
+    draws = jnp.searchsorted(cumulative, uniform * cumulative[-1]).astype(jnp.int32)
+    draws = jnp.minimum(draws, log_odds.size - 1)
+
+    def distinct(drawn: Int[Array, " D"]) -> Int[Array, " n"]:
+        seen_before = jnp.tril(drawn[:, None] == drawn[None, :], k=-1).any(axis=1)
+        slot = jnp.where(seen_before, n, jnp.cumsum(~seen_before) - 1)
+        return jnp.full((n,), KEPT, jnp.int32).at[slot].set(drawn, mode="drop")
+
+    return jax.vmap(distinct)(draws)
+
+
+class Search(eqx.Module):
+    """What scoring a candidate needs; computed once a swap."""
+
+    kernel: Float[Array, "rows N"]  # activation of each state, then each prototype, on all states
+    weights: Float[Array, "K 1"]
+    actions: Float[Array, "A K"]
+    anchor_means: Float[Array, "A N"]
+    inverse_std: Float[Array, "A 1"]
+
+    @classmethod
+    def of(cls, policy: MixturePolicy, states: Float[Array, "N d"], anchor: Anchor) -> "Search":
+        centred = states - jnp.mean(states, axis=0, keepdims=True)
+        squares = jnp.sum(centred * centred, axis=1)
+        distances = squares[:, None] + squares[None, :] - 2.0 * centred @ centred.T
+        kernel = jnp.exp(-policy.temperature * jnp.maximum(distances, 0.0))
+        return cls(
+            jnp.concatenate([kernel, jax.vmap(policy.activation)(states).T]),
+            policy.magnitude[:, None],
+            policy.actions.T,
+            anchor.means.T,
+            jnp.exp(-anchor.log_std)[:, None],
+        )
+
+    def score(self, rows: Int[Array, " K"], runners_up: int) -> tuple[Scalar, Scalar]:
+        """Objective and mean shift of one list of prototypes, given as rows of the kernel."""
+        activations = self.kernel[rows]
+        strength = self.weights * activations
+        means = (self.actions @ strength) / (jnp.sum(strength, axis=0, keepdims=True) + 1.0)
+        z = (means - self.anchor_means) * self.inverse_std
+        shift = 0.5 * jnp.mean(jnp.sum(z * z, axis=0))
+        return running_objective(activations, runners_up), shift
+
+
+def best_rows(
+    search: Search,
+    expert_odds: Float[Array, " K"],
+    state_odds: Float[Array, " N"],
+    bound: ScalarLike,
+    n_swaps: Scalar,
+    *,
+    n_candidates: int,
+    runners_up: int,
+    key: PRNGKeyArray,
+) -> tuple[Int[Array, " K"], Scalar]:
+    """The best list of prototypes found, and the number of swaps it was found with.
+
+    The list is one of batch rows, `KEPT` for what stays. While no candidate beats the present
+    prototypes the number of swaps is halved, down to one.
+    """
+    n_experts, n_states = expert_odds.size, state_odds.size
+    present = n_states + jnp.arange(n_experts, dtype=jnp.int32)
+    nothing = (search.score(present, runners_up)[0], present)
+
+    def attempt(swaps: Scalar, key: PRNGKeyArray):
+        expert_key, state_key = jax.random.split(key)
+        experts = draw_experts(expert_key, expert_odds, n_candidates)
+        chosen = draw_states(state_key, state_odds, n_candidates, n_experts)
+        used = jnp.arange(n_experts, dtype=swaps.dtype)[None, :] < jnp.ceil(swaps)
+        chosen = jnp.where(used & (chosen != KEPT), chosen, present[experts])
+
+        def keep_best(best, candidate):
+            expert, state = candidate
+            rows = present.at[expert].set(state)
+            objective, shift = search.score(rows, runners_up)
+            better = (shift < bound) & (objective > best[0])
+            return jax.tree.map(partial(jnp.where, better), (objective, rows), best), None
+
+        return jax.lax.scan(keep_best, nothing, (experts, chosen))[0]
+
+    def unsuccessful(carry) -> Bool[Array, ""]:
+        _, last, _, (_, rows) = carry
+        return ~last & jnp.all(rows == present)
+
+    def try_fewer(carry):
+        swaps, _, key, _ = carry
+        key, own = jax.random.split(key)
+        best = attempt(swaps, own)
+        failed = jnp.all(best[1] == present)
+        fewer = jnp.where(failed, jnp.maximum(swaps / 2.0, 1.0), swaps)
+        return fewer, failed & (jnp.ceil(swaps) <= 1.0), key, best
+
+    start = (n_swaps, jnp.zeros((), bool), key, nothing)
+    swaps, _, _, (_, rows) = jax.lax.while_loop(unsuccessful, try_fewer, start)
+    return jnp.where(rows != present, rows, KEPT), swaps
