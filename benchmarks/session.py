@@ -10,7 +10,7 @@ from moie.learn.runtime import prepare
 from moie.rollout import tasks
 from moie.rollout.episode import Job, Purpose, lay_end_to_end, run_episode
 from moie.runs.config import with_settings
-from moie.runs.training import deploy, first_policy, scaling_of
+from moie.runs.deployment import deploy, first_policy, scaling_of
 
 prepare()  # jax is imported by now, but has not run anything
 

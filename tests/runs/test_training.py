@@ -21,8 +21,8 @@ from moie.learn import learner
 from moie.rollout import tasks
 from moie.rollout.episode import Job, Purpose
 from moie.runs import checkpoint
+from moie.runs.deployment import first_policy
 from moie.runs.directory import RunDirectory
-from moie.runs.training import first_policy
 from tests import probes, tiny
 
 WALK, SCALES, TROUBLE = (f"tests.probes:{name}-v0" for name in ("Walk", "Scales", "Trouble"))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import gymnasium
 import numpy as np
 
 from moie.rollout import tasks
@@ -36,6 +37,19 @@ class Evaluation:
         return float(np.std(self.returns, ddof=1) / np.sqrt(len(self.returns)))
 
 
+def longest_episode(env: gymnasium.Env) -> int:
+    """Steps after which an evaluation episode ends in any case."""
+    return (env.spec.max_episode_steps if env.spec else None) or LONGEST
+
+
+def evaluation_jobs(seed: int, iteration: int, count: int, longest: int) -> dict[str, list[Job]]:
+    """The episodes of an evaluation, by kind of actions."""
+    return {
+        kind: [Job(seed, purpose, iteration, number, longest) for number in range(count)]
+        for kind, purpose in KINDS.items()
+    }
+
+
 def evaluate(
     policy: Policy,
     episodes: int,
@@ -46,12 +60,8 @@ def evaluate(
 ) -> list[Evaluation]:
     """Run the episodes; the same seed gives the same numbers, whatever the number of workers."""
     env = tasks.make(policy.task)
-    limit = (env.spec.max_episode_steps if env.spec else None) or LONGEST
+    jobs = evaluation_jobs(seed, 0, episodes, longest_episode(env))
     env.close()
-    jobs = {
-        kind: [Job(seed, purpose, 0, number, limit) for number in range(episodes)]
-        for kind, purpose in KINDS.items()
-    }
     with Pool(tasks.spec_json(policy.task), workers, worker_timeout, check) as pool:
         pool.queue(policy, [job for some in jobs.values() for job in some])
         return [_summary(kind, pool.collect(some)) for kind, some in jobs.items()]

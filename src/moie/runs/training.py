@@ -8,29 +8,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import jax
 import numpy as np
 
 from moie.core.entropy import NO_FLOOR
-from moie.core.selection import KEPT
 from moie.errors import EnvironmentFault, InputError, Stopped
 from moie.learn import learner
-from moie.learn.learner import LearnerState, Report
+from moie.learn.learner import Report
 from moie.rollout import tasks
 from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
-from moie.rollout.policy import Origin, Policy
 from moie.rollout.pool import Pool
-from moie.rollout.scaling import Scaling
 from moie.runs import checkpoint, policy_file
 from moie.runs.checkpoint import Checkpoint, Counters
 from moie.runs.config import RunConfig
+from moie.runs.deployment import deploy, first_policy, scaling_of
 from moie.runs.directory import RunDirectory
+from moie.runs.evaluation import evaluation_jobs, longest_episode
 from moie.runs.files import as_json, remove_leftovers, write_bytes
 from moie.runs.progress import Progress
 from moie.runs.records import Records, read, summary
-
-LONGEST_EVALUATION = 10_000  # steps, for environments without a time limit
 
 
 @dataclass(frozen=True)
@@ -44,89 +40,6 @@ class Machinery:
     """Called often; raises `Stopped` when the user wants to stop."""
 
 
-def first_policy(config: RunConfig, env: gymnasium.Env) -> Policy:
-    """The policy before anything was learned: the default action, whatever the state."""
-    low, high = (np.asarray(b, dtype=np.float64).reshape(-1) for b in _bounds(env))
-    n_features = int(np.prod(env.observation_space.shape or ()))
-    scaling = Scaling.identity(n_features, len(low))
-    if config.standardise:
-        scaling = Scaling.of_range(n_features, low, high)
-    experts = config.learner.policy.experts
-    return Policy(
-        task=config.task,
-        prototypes=np.zeros((experts, n_features)),
-        weights=np.zeros(experts),
-        actions=np.tile(scaling.action_centre, (experts, 1)),
-        default_action=scaling.action_centre,
-        log_std=np.log(config.learner.policy.initial_std * scaling.action_scale),
-        temperature=config.learner.policy.temperature,
-        feature_mean=scaling.feature_mean,
-        feature_scale=scaling.feature_scale,
-        action_low=low,
-        action_high=high,
-        feature_names=tasks.feature_names(config.task, n_features),
-        action_names=tasks.joint_names(config.task, len(low)),
-        origins=(None,) * experts,
-        observation_shape=tuple(env.observation_space.shape or ()),
-        action_shape=tuple(env.action_space.shape or ()),
-        share=np.zeros(experts),
-        lead=np.zeros(experts),
-        trained={"seed": config.seed, "iterations": 0, "steps": 0},
-    )
-
-
-def _bounds(env: gymnasium.Env) -> tuple[Any, Any]:
-    space = env.action_space
-    assert isinstance(space, gymnasium.spaces.Box)  # check_spaces has seen to it
-    return space.low, space.high
-
-
-def scaling_of(policy: Policy, config: RunConfig) -> Scaling:
-    """Of a policy in the task's units; its action scale follows from the bounds."""
-    scale = np.ones_like(policy.default_action)
-    if config.standardise:
-        scale = (policy.action_high - policy.action_low) / 2
-    return Scaling(policy.feature_mean, policy.feature_scale, policy.default_action, scale)
-
-
-def _origin(steps: Steps, episodes: list[Episode], row: int, policy: Policy) -> Origin:
-    episode, step = episodes[steps.episode[row]], int(steps.step[row])
-    job = episode.job
-    actions = policy.clipped(episode.taken[:step])
-    return Origin(job.iteration, job.number, step, job.seed, actions)
-
-
-def deploy(
-    before: Policy,
-    state: LearnerState,
-    report: Report,
-    scaling: Scaling,
-    steps: Steps,
-    episodes: list[Episode],
-    n_steps: int,
-) -> Policy:
-    """The learned policy in the task's own units, with the origin of every prototype."""
-    prototypes, origins = before.prototypes.copy(), list(before.origins)
-    for k, row in enumerate(np.asarray(report.rows)):
-        if row != KEPT:
-            prototypes[k] = steps.states[row]
-            origins[k] = _origin(steps, episodes, row, before)
-    learned = jax.tree.map(lambda x: np.asarray(x, dtype=np.float64), state.policy)
-    return replace(
-        before,
-        prototypes=prototypes,
-        weights=learned.weights,
-        actions=scaling.action_centre + scaling.action_scale * learned.actions,
-        log_std=learned.log_std + np.log(scaling.action_scale),
-        feature_mean=scaling.feature_mean,
-        feature_scale=scaling.feature_scale,
-        origins=tuple(origins),
-        share=np.asarray(report.share, dtype=np.float64),
-        lead=np.asarray(report.lead, dtype=np.float64),
-        trained={**before.trained, "iterations": int(state.iteration), "steps": n_steps},
-    )
-
-
 class Training:
     """A run in progress. All that must survive is in `state`, `policy` and `counters`."""
 
@@ -136,10 +49,9 @@ class Training:
         try:
             tasks.check_spaces(env)
             self.policy = first_policy(config, env)
-            limit = env.spec.max_episode_steps if env.spec else None
+            self._longest = longest_episode(env)
         finally:
             env.close()
-        self._longest = limit or LONGEST_EVALUATION
         self.counters = Counters()
         self.state = learner.start(
             config.learner,
@@ -182,7 +94,8 @@ class Training:
                     records.write(row)
                     self.save()
                     machinery.progress.show(row)
-                row = self._evaluate(pool)
+                row = {"iteration": self.counters.iteration, "steps": self.counters.steps}
+                row |= self._measured(pool, self._queue_evaluation(pool))
                 records.write(row)
                 machinery.progress.show(row)
         except EnvironmentFault as error:
@@ -205,34 +118,27 @@ class Training:
         episodes = pool.sample(self.policy, job_of, self.config.batch_steps)
         return episodes, lay_end_to_end(episodes, self.config.batch_steps)
 
-    def _evaluation_jobs(self) -> dict[str, list[Job]]:
-        purposes = {"sampled": Purpose.EVALUATION_SAMPLED, "mean": Purpose.EVALUATION_MEAN}
+    def _queue_evaluation(self, pool: Pool) -> dict[str, list[Job]]:
+        """Episodes that measure the present policy, to be run when there is time."""
         count = self.config.evaluation.evaluation_episodes
-        return {
-            name: [
-                self._job(purpose, number, self._longest, self.counters.iteration)
-                for number in range(count)
-            ]
-            for name, purpose in purposes.items()
-        }
+        jobs = evaluation_jobs(self.config.seed, self.counters.iteration, count, self._longest)
+        pool.queue(self.policy, [job for some in jobs.values() for job in some])
+        return jobs
 
-    def _evaluate(self, pool: Pool, jobs: dict[str, list[Job]] | None = None) -> dict[str, Any]:
-        """Measure the present policy; the jobs may have been queued before."""
-        if jobs is None:
-            jobs = self._evaluation_jobs()
-            pool.queue(self.policy, [job for some in jobs.values() for job in some])
-        row: dict[str, Any] = {"iteration": self.counters.iteration, "steps": self.counters.steps}
-        for name, some in jobs.items():
-            row |= summary(pool.collect(some), self.config.learner.critic.discount, name)
-        return row
+    def _measured(self, pool: Pool, jobs: dict[str, list[Job]]) -> dict[str, float]:
+        """What the queued episodes gave, for a row of the metrics."""
+        discount = self.config.learner.critic.discount
+        found: dict[str, float] = {}
+        for kind, some in jobs.items():
+            found |= summary(pool.collect(some), discount, kind)
+        return found
 
     def iterate(self, pool: Pool) -> dict[str, Any]:
         """One iteration: sample, learn, deploy; its row of the metrics."""
         config, iteration = self.config, self.counters.iteration
         began = time.perf_counter()
         every = config.evaluation.evaluation_every
-        evaluation = self._evaluation_jobs() if every and iteration % every == 0 else {}
-        pool.queue(self.policy, [job for some in evaluation.values() for job in some])
+        evaluation = self._queue_evaluation(pool) if every and iteration % every == 0 else {}
 
         scaling = scaling_of(self.policy, config)
         visited, n_new = [], config.batch_steps
@@ -250,7 +156,7 @@ class Training:
         learned = time.perf_counter()
         _check_finite(report, iteration)
 
-        measured = self._evaluate(pool, evaluation) if evaluation else {}
+        measured = self._measured(pool, evaluation)
         n_steps = self.counters.steps + n_new
         self.policy = deploy(self.policy, state, report, scaling, steps, episodes, n_steps)
         self.state = state
@@ -260,7 +166,7 @@ class Training:
             "iteration": iteration,
             "steps": n_steps,
             **summary(_whole(episodes, config), config.learner.critic.discount, "batch"),
-            **{name: value for name, value in measured.items() if "_" in name},
+            **measured,
             **_numbers(report),
             "seconds_sampling": sampled - began,
             "seconds_learning": learned - sampled,
