@@ -71,7 +71,9 @@ def test_full_batch_projection_keeps_bound_and_floor(seed):
     assert abs(float(reported) - kl) <= 1e-4 * BOUND
     assert entropy_of(projected.policy) >= floor - 1e-5
     assert (np.asarray(projected.policy.weights) >= 0).all()
-    if kl_of(new, case.policy, case.states) < BOUND * 0.999 and entropy_of(new) > floor + 1e-5:
+    inside = kl_of(new, case.policy, case.states) < BOUND * 0.999 and entropy_of(new) > floor + 1e-5
+    # The weights are projected by themselves: they may leave the bound where all together do not.
+    if inside and float(projected.weight_step) == 1.0:
         np.testing.assert_array_equal(projected.policy.actions, new.actions)
         np.testing.assert_allclose(projected.policy.weights, np.abs(new.weights), rtol=1e-6)
 

@@ -2,7 +2,7 @@
 
 A prototype is traced back to its origin by replaying an episode, so `make` returns environments
 in which `reset(seed=s)` and the same actions give the same episode, bit for bit, whatever ran
-before. Not all packages give this by themselves; `make` and `FreshWorld` say what is mended.
+before. Not all packages give this by themselves; `make` and `repeatable` say what is mended.
 
 Feature names follow the observation as the environment returns it: velocities and joint positions
 are often scaled by the environment (PyBullet: joints to -1..1 between their limits).
@@ -26,6 +26,7 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from moie.errors import InputError
+from moie.rollout.repeatable import ClearContacts, FreshWorld
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,23 +199,6 @@ def _mute(extra: str | None) -> Iterator[None]:
         yield
 
 
-class FreshWorld(gym.Wrapper):
-    """BipedalWalker with a new Box2D world in each episode, so that episodes repeat.
-
-    The environment keeps one world and only destroys its bodies. The world's broad phase hands the
-    freed proxy numbers out again in another order and sorts new contacts by them; the solver and
-    the contact listener follow the order of contacts. So the same episode, run after two others,
-    can differ from its first step on, by 1e-2. Gymnasium's LunarLander makes a new world for the
-    same symptom (Farama-Foundation/Gymnasium issue 728).
-    """
-
-    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        walker: Any = self.unwrapped
-        walker._destroy()
-        walker.world = type(walker.world)()
-        return self.env.reset(**kwargs)
-
-
 def _derives(env: gym.Env, module: str) -> bool:
     return any(cls.__module__.startswith(module) for cls in type(env.unwrapped).__mro__)
 
@@ -248,6 +232,8 @@ def make(id_or_spec_json: str, render_mode: str | None = None) -> gym.Env:
         if not isinstance(error, ImportError | gym.error.Error):
             reason = f"{type(error).__name__}: {reason}"
         raise InputError(f"cannot make {spec.id}: {reason}{remedy}") from error
+    if _derives(env, _BULLET):
+        return ClearContacts(env)
     return FreshWorld(env) if _derives(env, _BIPEDAL) else env
 
 
