@@ -93,9 +93,12 @@ def figure(runs: dict, path: Path) -> None:
             draw(axis, *panel)
             if panel[1] == "discounted_sampled":
                 axis.axhline(90, color="black", linewidth=0.8, linestyle=":")
-                axis.text(0.02, 90, "standing gives less", va="bottom", fontsize=7)
+                axis.text(0.02, 92, "standing gives less", va="bottom", fontsize=7)
         for axis in axes.flat[len(panels) :]:
-            axis.set_visible(False)
+            axis.set_axis_off()
+        axes.flat[0].plot([], [], color=GREY, linewidth=0.7, label="one seed")
+        axes.flat[0].plot([], [], color=BLUE, linewidth=2, label="mean of the seeds")
+        axes.flat[0].legend(frameon=False, fontsize=7.5, loc="lower right")
         drawn.savefig(path.with_suffix(".svg"), metadata={"Date": None})
         drawn.savefig(path.with_suffix(".png"), dpi=160)
 
