@@ -54,17 +54,7 @@ def parts(config):
 
     def update(kind):
         return jax.jit(
-            lambda policy, moments, problem, key: kind(
-                config,
-                policy,
-                moments,
-                batch.states,
-                batch.taken,
-                advantages,
-                anchor,
-                floor,
-                key=key,
-            )
+            lambda policy, moments, problem, key: kind(config, policy, moments, problem, key=key)
         )
 
     return critic, swap, shrink, update(update_all), update(update_actions)

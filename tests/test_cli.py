@@ -291,7 +291,7 @@ def test_show_prints_the_experts_in_the_order_they_lead(
         trained={"steps": 12800},
     )
     text = output(capfd, "show", file)
-    order = re.findall(r"^IF state is close to  # expert (\d)", text, re.MULTILINE)
+    order = re.findall(r"^IF close to  # expert (\d)", text, re.MULTILINE)
     assert order == ["1", "2", "0"]  # by lead, then by share; expert 3 is hardly a member anywhere
     assert text.index("OTHERWISE") > text.index("# expert 0")
     assert "# unused (membership below 0.1%): experts 3" in text
@@ -309,7 +309,7 @@ def test_show_says_where_a_trained_policy_comes_from(
     text = output(capfd, "show", str(pendulum))
     assert text == output(capfd, "show", str(pendulum / "policy.safetensors"))
     assert "learned from 512 steps" in text
-    visited = re.findall(r"visited in iteration \d, episode \d+, step \d+", text)
+    visited = re.findall(r"from iteration \d, episode \d+, step \d+", text)
     assert len(visited) == len(blocks(text)) - 1 > 0
 
 
