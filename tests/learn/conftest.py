@@ -4,7 +4,7 @@ import jax
 import pytest
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def strict():
     with jax.numpy_rank_promotion("raise"):
         yield
