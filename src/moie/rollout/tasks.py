@@ -203,8 +203,13 @@ def _derives(env: gym.Env, module: str) -> bool:
     return any(cls.__module__.startswith(module) for cls in type(env.unwrapped).__mro__)
 
 
-def make(id_or_spec_json: str, render_mode: str | None = None) -> gym.Env:
+def make(
+    id_or_spec_json: str, render_mode: str | None = None, *, packaged: bool = False
+) -> gym.Env:
     """Build an environment, from an id or from `spec_json`, whose seeded episodes repeat exactly.
+
+    PyBullet's walkers are stepped by `rollout.bullet`, with the same numbers in half the time;
+    `packaged` leaves them as they are.
 
     A PyBullet walker's first episode differs from all later ones: its progress is measured at the
     mean position of the robot's parts, and the floor joins these parts only at the end of the
@@ -233,8 +238,15 @@ def make(id_or_spec_json: str, render_mode: str | None = None) -> gym.Env:
             reason = f"{type(error).__name__}: {reason}"
         raise InputError(f"cannot make {spec.id}: {reason}{remedy}") from error
     if _derives(env, _BULLET):
-        return ClearContacts(env)
+        return ClearContacts(env if packaged else _batched(env, spec))
     return FreshWorld(env) if _derives(env, _BIPEDAL) else env
+
+
+def _batched(env: gym.Env, spec: EnvSpec) -> gym.Env:
+    from moie.rollout.bullet import WALKERS, BatchedWalker  # PyBullet is only installed on demand
+
+    is_plain = type(env.unwrapped) in WALKERS and not spec.additional_wrappers
+    return BatchedWalker(env) if is_plain else env
 
 
 def check_spaces(env: gym.Env) -> None:
