@@ -71,7 +71,9 @@ def n_workers(given: int | None) -> int:
     from moie.learn.config import require
 
     if given is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        from moie.rollout.process import n_cores
+
+        return n_cores()
     require(isinstance(given, int) and given >= 1, "workers", given, "at least 1")
     return given
 

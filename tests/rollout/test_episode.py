@@ -78,10 +78,11 @@ def test_the_environment_gets_actions_of_its_own_kind(name: str) -> None:
 def test_it_looks_around_often_and_ends_when_told_to() -> None:
     looks = []
 
-    def look() -> None:
+    def look() -> int:
         looks.append(1)
         if len(looks) == 3:
             raise Cancelled
+        return 200
 
     env = tasks.make("Pendulum-v1")
     with pytest.raises(Cancelled):

@@ -45,7 +45,7 @@ def total(values):
 
 
 class BatchedWalker(gym.Wrapper):
-    """One of `WALKERS` as `gymnasium.make` returns it; its time limit is kept, wrappers are passed by.
+    """One of `WALKERS` as `gymnasium.make` returns it, past its wrappers but with its time limit.
 
     What the package keeps between steps is kept where the package keeps it, so that rendering, and
     even the package's own `step`, go on from there.
@@ -77,7 +77,7 @@ class BatchedWalker(gym.Wrapper):
         self.is_broken = False
         limit = env.spec.max_episode_steps if env.spec else None
         self.max_steps = inf if limit is None else limit
-        self.n_steps = 0
+        self.n_steps: int | None = None  # before the first `reset`
         robot.calc_state = self.observe  # for the package's `reset`
 
     def reset(self, **kwargs: Any) -> tuple[NDArray[np.float32], dict[str, Any]]:
@@ -90,9 +90,11 @@ class BatchedWalker(gym.Wrapper):
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """`WalkerBaseBulletEnv.step`."""
         walker, robot, client = self.walker, self.robot, self.client
+        if self.n_steps is None:
+            raise gym.error.ResetNeeded("call reset before the first step")
         torques = [
             gain * (-1.0 if a < -1.0 else 1.0 if a > 1.0 else a)
-            for gain, a in zip(self.gains, action.tolist(), strict=True)
+            for gain, a in zip(self.gains, np.asarray(action).tolist(), strict=True)
         ]
         pybullet.setJointMotorControlArray(
             self.body, self.joints, TORQUE, forces=torques, physicsClientId=client

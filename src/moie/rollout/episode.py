@@ -2,9 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import repeat
 from typing import Any
 
 import gymnasium
@@ -16,7 +17,6 @@ from moie.rollout import tasks
 from moie.rollout.policy import Policy
 
 NOISE_CHUNK = 256
-CHECK_EVERY = 64  # steps between two looks at messages, where they take less than a second
 
 
 class Purpose(IntEnum):
@@ -83,48 +83,47 @@ class Cancelled(Exception):  # noqa: N818  not an error
 
 
 def run_episode(
-    env: gymnasium.Env, policy: Policy, job: Job, between: Callable[[], None] = lambda: None
+    env: gymnasium.Env, policy: Policy, job: Job, between: Callable[[], int] | None = None
 ) -> Episode:
-    """Run one episode; `between` is called now and then, and may raise to end it."""
+    """Run one episode. `between` is called before each step: it gives the largest number of steps
+    that is still needed, and may raise to end the episode."""
     began = time.perf_counter()
-    deterministic = job.purpose is Purpose.EVALUATION_MEAN
-    n_actions = len(policy.default_action)
-    std = np.exp(policy.log_std)
-    noise_source = job.noise()
-    shape, dtype = policy.action_shape, env.action_space.dtype
-    observations, taken, rewards = [], [], []
-    step, terminated, truncated = 0, False, False
-    noise = np.zeros((NOISE_CHUNK, n_actions))
-    looked = began
+    n_features, n_actions = len(policy.feature_names), len(policy.action_names)
+    is_plain = policy.action_shape == (n_actions,) and env.action_space.dtype == np.float32
+    states = np.empty((job.max_steps + 1, n_features))
+    taken = np.empty((job.max_steps, n_actions), np.float32)
+    rewards = np.empty(job.max_steps)
+    noise = _noise(job, policy)
+    limit, step, n_taken = job.max_steps, 0, 0
+    terminated = truncated = False
     try:
         observation, _ = env.reset(seed=job.seed)
-        state = np.array(observation, dtype=np.float64).reshape(-1)
+        states[0] = state = _checked(observation, 0.0, policy)
         start = tasks.position(env)
-        observations.append(_checked(state, 0.0, policy))
-        while step < job.max_steps and not (terminated or truncated):
-            if step % NOISE_CHUNK == 0 and not deterministic:
-                noise = noise_source.standard_normal((NOISE_CHUNK, n_actions)) * std
-            if step % CHECK_EVERY == 0 or time.perf_counter() - looked > 1.0:
-                looked = time.perf_counter()
-                between()
-            action = (policy.mean_of(state) + noise[step % NOISE_CHUNK]).astype(np.float32)
-            taken.append(action)
-            sent = policy.clipped(action).reshape(shape).astype(dtype, copy=False)
-            observation, reward, terminated, truncated, _ = env.step(sent)
-            state = np.array(observation, dtype=np.float64).reshape(-1)
-            observations.append(_checked(state, float(reward), policy))
-            rewards.append(float(reward))
-            step += 1
+        while not (terminated or truncated):
+            if between is not None:
+                limit = between()
+            if step >= limit:
+                break
+            taken[step] = policy.mean_of(state) + next(noise)
+            n_taken += 1
+            action = policy.clipped(taken[step])
+            if not is_plain:
+                action = action.reshape(policy.action_shape).astype(env.action_space.dtype)
+            observation, reward, terminated, truncated, _ = env.step(action)
+            states[n_taken] = state = _checked(observation, float(reward), policy)
+            rewards[step] = reward
+            step = n_taken
         end = tasks.position(env)
     except Cancelled:
         raise
     except Exception as error:
-        raise fault(job, policy, step, taken, error) from error
+        raise fault(job, policy, step, taken[:n_taken], error) from error
     return Episode(
         job,
-        np.array(observations),
-        np.array(taken, dtype=np.float32).reshape(step, n_actions),
-        np.array(rewards),
+        states[: step + 1].copy(),
+        taken[:step].copy(),
+        rewards[:step].copy(),
         bool(terminated),
         bool(terminated or truncated),
         None if start is None or end is None else end - start,
@@ -132,14 +131,25 @@ def run_episode(
     )
 
 
-def _checked(state: NDArray[np.float64], reward: float, policy: Policy) -> NDArray[np.float64]:
+def _noise(job: Job, policy: Policy) -> Iterator[NDArray[np.float64]]:
+    """What is added to the mean action, step by step; drawn for many steps at once."""
+    shape, std = (NOISE_CHUNK, len(policy.action_names)), np.exp(policy.log_std)
+    if job.purpose is Purpose.EVALUATION_MEAN:
+        yield from repeat(np.zeros(shape[1]))
+    generator = job.noise()
+    while True:
+        yield from generator.standard_normal(shape) * std
+
+
+def _checked(observation: Any, reward: float, policy: Policy) -> NDArray[np.float64]:
+    """The observation as a row of finite numbers."""
+    state = np.array(observation, dtype=np.float64).ravel()
     if len(state) != len(policy.feature_names):
         raise ValueError(
             f"observation has {len(state)} numbers, expected {len(policy.feature_names)}"
         )
-    finite = np.isfinite(state)
-    if not finite.all():
-        bad = int(np.argmin(finite))
+    if not math.isfinite(state.dot(state)) and not np.isfinite(state).all():
+        bad = int(np.argmin(np.isfinite(state)))
         name = policy.feature_names[bad]
         raise ValueError(f"observation '{name}' is {state[bad]}, expected a finite number")
     if not math.isfinite(reward):
@@ -148,7 +158,7 @@ def _checked(state: NDArray[np.float64], reward: float, policy: Policy) -> NDArr
 
 
 def fault(
-    job: Job, policy: Policy, step: int, taken: list[NDArray[np.float32]], error: Exception
+    job: Job, policy: Policy, step: int, taken: NDArray[np.float32], error: Exception
 ) -> EnvironmentFault:
     """The error of an environment, with what repeats it."""
     text = " ".join(str(error).split()) or type(error).__name__
@@ -164,7 +174,7 @@ def fault(
         "episode": job.number,
         "step": step,
         "error": f"{type(error).__name__}: {text}",
-        "actions": [policy.clipped(a).tolist() for a in taken],
+        "actions": policy.clipped(taken).tolist(),
     }
     return found
 

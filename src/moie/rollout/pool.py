@@ -1,90 +1,61 @@
-"""Worker processes that run episodes; which worker runs one changes nothing about it.
+"""Episodes on several processes, in an order that does not depend on how many there are.
 
-Workers are plain subprocesses joined by a socket: they do not import the user's main module, they
-do not import jax, and Ctrl-C does not reach them. One that dies or falls silent is replaced and
-its episodes are repeated. How many there are decides nothing, not even whether a run stops: an
-episode that goes wrong only counts when all before it are done and it is still needed.
+Two kinds of work: the batch that the learner waits for, whose episodes are urgent, and queued
+episodes (evaluations), which fill the gaps: when no more episodes of the batch can be begun, and
+while the learner computes. A worker puts a queued episode aside when an urgent one arrives.
+
+A worker that dies or falls silent is replaced and its episodes are repeated. How many there are
+decides nothing, not even whether a run stops: an episode that goes wrong only counts when all
+before it are done and it is still needed.
 """
 
-import os
-import pickle
-import socket
-import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from multiprocessing.connection import Connection, wait
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from itertools import count
+from multiprocessing import Pipe
+from multiprocessing.connection import wait
+from weakref import WeakKeyDictionary
 
 from moie.errors import EnvironmentFault, InputError
-from moie.rollout.episode import Episode, Job
+from moie.rollout.episode import Episode, Job, Purpose
 from moie.rollout.policy import Policy
+from moie.rollout.process import GONE, Worker, n_cores
 
 TRIES = 3  # a job that costs this many workers is the environment's fault
-QUEUE = 4  # episodes that a worker owes us at most
 POLL = 0.25
-START_LIMIT = 120.0  # seconds for a worker to import its simulator
-GONE = (EOFError, OSError, pickle.UnpicklingError)  # how the end of a connection shows
+AHEAD = 2  # urgent episodes that a worker is given at once, where they are many
 
 
-class Worker:
-    """The parent's end of one worker process."""
+@dataclass
+class _Batch:
+    """Episodes 0, 1, ... until they make up n steps."""
 
-    def __init__(self, spec: str):
-        ours, theirs = socket.socketpair()
-        environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "moie.rollout.worker", str(theirs.fileno())],
-            pass_fds=(theirs.fileno(),),
-            env=environment | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        theirs.close()
-        self.connection = Connection(ours.detach())
-        self.jobs: deque[Job] = deque()
-        self.policy: Policy | None = None
-        self.ready = False
-        self.heard = time.monotonic()
-        self._tell("make", spec, sys.path)
+    policy: Policy
+    job_of: Callable[[int, int], Job]
+    n_steps: int
+    order: list[Job] = field(default_factory=list)
+    done: list[Episode] = field(default_factory=list)
+    """From the first one on, without a gap."""
+    n_done: int = 0
 
-    def can_take(self, policy: Policy) -> bool:
-        """A policy is only sent to a worker that waits for it: one that is sending an episode does
-        not read, and with both sending neither would ever end. A job is small enough to lie in the
-        socket until it is read."""
-        if not self.jobs:
-            return self.ready
-        return self.policy is policy and len(self.jobs) < QUEUE
+    @property
+    def remaining(self) -> int:
+        return self.n_steps - self.n_done
 
-    def send(self, policy: Policy, job: Job) -> None:
-        """Queue an episode on this worker."""
-        if not self.jobs:
-            self.heard = time.monotonic()
-        self.jobs.append(job)
-        if self.policy is not policy:
-            self._tell("policy", policy)
-            self.policy = policy
-        self._tell("episode", job)
+    def next_job(self) -> Job:
+        self.order.append(self.job_of(len(self.order), self.remaining))
+        return self.order[-1]
 
-    def cancel(self, job: Job) -> None:
-        """An episode that is not needed any more."""
-        self._tell("cancel", job)
 
-    def _tell(self, *message: object) -> None:
-        with suppress(*GONE):  # the pool learns of a death where it reads
-            self.connection.send(message)
+@dataclass(frozen=True)
+class _Wanted:
+    """An episode that was asked for and not dropped."""
 
-    def is_silent(self, timeout: float) -> bool:
-        """Owes us something, and gave no sign of life for too long."""
-        limit = timeout if self.ready else max(timeout, START_LIMIT)
-        return (bool(self.jobs) or not self.ready) and time.monotonic() - self.heard > limit
-
-    def kill(self) -> None:
-        """End the process; what it was doing is lost."""
-        self.process.kill()
-        self.process.wait()
-        self.connection.close()
+    policy: Policy
+    is_urgent: bool
 
 
 class Pool:
@@ -96,18 +67,27 @@ class Pool:
         n_workers: int,
         timeout: float = 300.0,
         check: Callable[[], None] = lambda: None,
+        *,
+        packaged: bool = False,
     ):
-        """`timeout`: seconds without a sign of life after which a worker is replaced.
-        `check` is called while waiting and may raise, to stop."""
-        self._spec, self._timeout, self._check = spec, timeout, check
-        self._workers = [Worker(spec) for _ in range(n_workers)]
-        self._wanted: dict[Job, Policy] = {}  # asked for and not dropped
+        """`spec` and `packaged` are those of `tasks.make`. `timeout`: seconds without a sign of
+        life after which a worker is replaced. `check` is called while waiting and may raise."""
+        self._make = lambda: Worker(spec, packaged)
+        self._timeout, self._check = timeout, check
+        self._workers = [self._make() for _ in range(n_workers)]
+        self._lost_idle_seconds = 0.0  # of workers that were replaced
+        self._wanted: dict[Job, _Wanted] = {}
         self._outcomes: dict[Job, Episode | EnvironmentFault] = {}
-        self._urgent: deque[Job] = deque()  # lost with a worker, to be repeated
+        self._repeat: deque[Job] = deque()  # lost with a worker
         self._waiting: deque[Job] = deque()
+        self._batch: _Batch | None = None
+        self._learning = False
         self._deaths: dict[Job, int] = {}
         self._false_starts = 0
-        self._mean_length = 0.0
+        self._lengths: dict[Purpose, float] = {}  # of recent episodes
+        self._numbers: WeakKeyDictionary[Policy, int] = WeakKeyDictionary()
+        self._next_number = count()
+        self._bell, self._ringer = Pipe(duplex=False)
         self.replaced = 0
 
     @property
@@ -115,59 +95,77 @@ class Pool:
         """Process numbers of the workers."""
         return [worker.process.pid for worker in self._workers]
 
+    @property
+    def idle_seconds(self) -> float:
+        """Time that workers had nothing to do, added up over all of them."""
+        return self._lost_idle_seconds + sum(worker.idle_seconds for worker in self._workers)
+
+    # --- what is asked for -----------------------------------------------------------------------
+
+    def start(self, policy: Policy, job_of: Callable[[int, int], Job], n_steps: int) -> None:
+        """Begin with a batch of n steps: episodes 0, 1, ... that `job_of` gives for a number and a
+        largest number of steps. Fetch it with `finish`."""
+        self._batch = _Batch(policy, job_of, n_steps)
+        self._schedule()
+
+    def finish(self) -> list[Episode]:
+        """Wait for the batch; its episodes in order. Surplus is dropped."""
+        batch = self._batch
+        assert batch is not None, "no batch was started"
+        self._advance(batch)
+        while batch.remaining > 0:
+            self._schedule()
+            self._receive()
+            self._advance(batch)
+        self._batch = None
+        for job in batch.order:
+            self._forget(job)
+        self._lengths[batch.order[0].purpose] = batch.n_done / len(batch.done)
+        return batch.done
+
     def sample(
         self, policy: Policy, job_of: Callable[[int, int], Job], n_steps: int
     ) -> list[Episode]:
-        """Episodes 0, 1, ... that make up n steps, in order; surplus is dropped.
-
-        `job_of` gives the episode of a number and a largest number of steps. Queued episodes (see
-        `queue`) fill the gaps that remain when the steps under way are expected to suffice.
-        """
-        order: list[Job] = []
-        while True:
-            done = self._done(order)
-            n_done = sum(episode.length for episode in done)
-            if n_done >= n_steps:
-                break
-            if len(done) < len(order):
-                self._look_at(order, len(done), policy, job_of(len(done), n_steps - n_done))
-            for worker in self._workers:
-                if worker.jobs or not worker.ready:
-                    continue
-                expected = n_done + (len(order) - len(done)) * self._mean_length
-                job = self._next_queued(expected >= n_steps)
-                if job is None:
-                    job = job_of(len(order), n_steps - n_done)
-                    order.append(job)
-                    self._wanted[job] = policy
-                worker.send(self._wanted[job], job)
-            self._receive()
-        for job in order:
-            self._forget(job)
-        self._mean_length = n_done / len(done)
-        self._hand_out()
-        return done
+        """`start` and `finish`."""
+        self.start(policy, job_of, n_steps)
+        return self.finish()
 
     def queue(self, policy: Policy, jobs: Iterable[Job]) -> None:
-        """Episodes to run when there is nothing more urgent; fetch them with `collect`."""
-        for job in jobs:
-            self._wanted[job] = policy
-            self._waiting.append(job)
+        """Episodes to run when there is nothing more urgent, the longest first; fetch them with
+        `collect`."""
+        jobs = sorted(jobs, key=lambda job: -self._lengths.get(job.purpose, job.max_steps))
+        self._wanted |= {job: _Wanted(policy, is_urgent=False) for job in jobs}
+        self._waiting.extend(jobs)
+
+    def tend(self, work: Future) -> None:
+        """Keep the workers busy with queued episodes until some work of the parent's is done. One
+        core is left to that work."""
+        work.add_done_callback(lambda _: self._ringer.send(None))
+        self._learning = True
+        try:
+            while not work.done():
+                self._schedule()
+                self._receive()
+        finally:
+            self._learning = False
+
+    def are_done(self, jobs: Iterable[Job]) -> bool:
+        """Whether `collect` would not have to wait."""
+        return all(job in self._outcomes for job in jobs)
 
     def collect(self, jobs: list[Job]) -> list[Episode]:
         """Wait for queued episodes, and return them in order."""
-        found = []
-        self._hand_out()
+        while not self.are_done(jobs):
+            self._schedule()
+            self._receive()
+        outcomes = [self._outcomes[job] for job in jobs]
         for job in jobs:
-            while job not in self._outcomes:
-                self._receive()
-                self._hand_out()
-            outcome = self._outcomes[job]
+            self._forget(job)
+        found: list[Episode] = []
+        for outcome in outcomes:
             if isinstance(outcome, EnvironmentFault):
                 raise outcome
             found.append(outcome)
-        for job in jobs:
-            self._forget(job)
         return found
 
     def close(self) -> None:
@@ -175,6 +173,8 @@ class Pool:
         for worker in self._workers:
             worker.kill()
         self._workers = []
+        self._bell.close()
+        self._ringer.close()
 
     def __enter__(self) -> "Pool":
         return self
@@ -182,52 +182,86 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _done(self, order: list[Job]) -> list[Episode]:
-        """The episodes from the first one on that are done without a gap."""
-        done = []
-        for job in order:
+    # --- the batch -------------------------------------------------------------------------------
+
+    def _advance(self, batch: _Batch) -> None:
+        """Take in what is done without a gap. If the first episode that is not went wrong, raise;
+        but not if it was given more steps than turned out to be needed: then it is repeated with
+        just these."""
+        before = len(batch.done)
+        while batch.remaining > 0 and len(batch.done) < len(batch.order):
+            number = len(batch.done)
+            job = batch.order[number]
             outcome = self._outcomes.get(job)
-            if not isinstance(outcome, Episode):
+            if outcome is None:
                 break
-            done.append(outcome)
-        return done
+            if isinstance(outcome, Episode):
+                batch.done.append(outcome)
+                batch.n_done += outcome.length
+                continue
+            needed = batch.job_of(number, batch.remaining)
+            if job == needed:
+                raise outcome
+            self._forget(job)
+            batch.order[number] = needed
+            self._wanted[needed] = _Wanted(batch.policy, is_urgent=True)
+            self._repeat.append(needed)
+            break
+        if before < len(batch.done) < len(batch.order) and batch.remaining > 0:
+            self._shorten(batch, batch.order[len(batch.done)])
 
-    def _look_at(self, order: list[Job], number: int, policy: Policy, needed: Job) -> None:
-        """If the first episode that is not done went wrong, raise; but not if it was given more
-        steps than turned out to be needed: then it is repeated with just these."""
-        outcome = self._outcomes.get(order[number])
-        if not isinstance(outcome, EnvironmentFault):
-            return
-        if order[number] == needed:
-            raise outcome
-        self._forget(order[number])
-        order[number] = needed
-        self._wanted[needed] = policy
-        self._urgent.append(needed)
+    def _shorten(self, batch: _Batch, job: Job) -> None:
+        """All before this episode is done, so it is known how many steps are needed of it."""
+        if batch.remaining < self._lengths.get(job.purpose, 0.0):
+            for worker in self._workers:
+                if worker.owes(job):
+                    worker.limit(job, batch.remaining)
 
-    def _next_queued(self, has_time: bool) -> Job | None:
-        """What is to be repeated, or what waits, if there is time for it."""
-        for queue in (self._urgent, self._waiting) if has_time else (self._urgent,):
-            while queue:
-                job = queue.popleft()
-                if job in self._wanted:
-                    return job
-        return None
+    def _missing(self, batch: _Batch) -> float:
+        """Steps of the batch that neither done nor running episodes are expected to give."""
+        expected = self._lengths.get(batch.job_of(0, 1).purpose, 0.0)
+        missing = float(batch.remaining)
+        for job in batch.order[len(batch.done) :]:
+            outcome = self._outcomes.get(job)
+            missing -= outcome.length if isinstance(outcome, Episode) else expected
+        return missing
 
-    def _hand_out(self) -> None:
-        """Spread what waits over the workers, shortest queue first, so that all stay busy while
-        the parent is learning."""
-        for queue in (self._urgent, self._waiting):
-            for _ in range(len(queue)):
-                job = queue.popleft()
-                policy = self._wanted.get(job)
-                if policy is None:
-                    continue
-                able = [worker for worker in self._workers if worker.can_take(policy)]
-                if able:
-                    min(able, key=lambda worker: len(worker.jobs)).send(policy, job)
-                else:
-                    queue.append(job)
+    # --- who does what ---------------------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        """Give the workers what is most urgent. What was lost comes first."""
+        ready = [worker for worker in self._workers if worker.ready]
+        while ready and self._repeat:
+            self._send(min(ready, key=lambda worker: worker.n_jobs), self._repeat.popleft())
+        if self._batch is not None:
+            self._extend(self._batch, ready)
+        spare = max(1, n_cores() - 1) if self._learning else len(ready)
+        spare -= sum(worker.n_jobs > 0 for worker in ready)
+        for worker in ready:
+            if spare > 0 and worker.n_jobs == 0 and self._waiting:
+                self._send(worker, self._waiting.popleft())
+                spare -= 1
+
+    def _extend(self, batch: _Batch, ready: list[Worker]) -> None:
+        """Begin further episodes of the batch. More than are expected to be needed only where
+        nothing else waits, or the little that is missing is not worth an episode."""
+        expected = self._lengths.get(batch.job_of(0, 1).purpose, 0.0)
+        for depth in range(AHEAD):
+            for worker in sorted(ready, key=lambda worker: worker.n_jobs):
+                missing = self._missing(batch)
+                wanted = missing > 0.25 * expected or (not self._waiting and depth == 0)
+                if depth > 0:
+                    wanted = expected > 0 and missing > 2 * len(ready) * expected
+                if wanted and len(worker.urgent) == depth:
+                    job = batch.next_job()
+                    self._wanted[job] = _Wanted(batch.policy, is_urgent=True)
+                    self._send(worker, job)
+
+    def _send(self, worker: Worker, job: Job) -> None:
+        wanted = self._wanted.get(job)
+        if wanted is not None:
+            number = self._numbers.setdefault(wanted.policy, next(self._next_number))
+            worker.send(job, wanted.policy, number, wanted.is_urgent)
 
     def _forget(self, job: Job) -> None:
         """An episode that was handed over, or is not needed."""
@@ -235,14 +269,19 @@ class Pool:
         self._outcomes.pop(job, None)
         self._deaths.pop(job, None)
         for worker in self._workers:
-            if job in worker.jobs:
+            if worker.owes(job):
                 worker.cancel(job)
+
+    # --- what comes back -------------------------------------------------------------------------
 
     def _receive(self) -> None:
         """Wait a moment for messages, take them in, and replace what died or fell silent."""
         self._check()
         connections = {worker.connection: worker for worker in self._workers}
-        for connection in wait(list(connections), timeout=POLL):
+        for connection in wait([*connections, self._bell], timeout=POLL):
+            if connection is self._bell:
+                self._bell.recv()
+                continue
             worker = connections[connection]  # type: ignore[index]
             try:
                 while worker.connection.poll():
@@ -260,40 +299,47 @@ class Pool:
         elif kind == "broken":
             raise InputError(f"a worker could not make the environment: {content}")
         elif kind == "done" and isinstance(content, Episode):
-            self._settle(worker.jobs.popleft(), content)
+            self._settle(worker, content.job, content)
         elif kind == "fault" and isinstance(content, tuple):
-            fault = EnvironmentFault(content[0])
-            fault.record = content[1]
-            self._settle(worker.jobs.popleft(), fault)
-        elif kind == "cancelled":
-            job = worker.jobs.popleft()
-            if job in self._wanted:  # asked for again since
-                self._urgent.append(job)
+            job, text, record = content
+            fault = EnvironmentFault(text)
+            fault.record = record
+            self._settle(worker, job, fault)
+        elif kind == "cancelled" and isinstance(content, Job):
+            worker.close_job(content)
+            if content in self._wanted:  # asked for again since
+                self._repeat.append(content)
 
-    def _settle(self, job: Job, outcome: Episode | EnvironmentFault) -> None:
-        if job in self._wanted:
-            self._outcomes[job] = outcome
+    def _settle(self, worker: Worker, job: Job, outcome: Episode | EnvironmentFault) -> None:
+        worker.close_job(job)
+        if job not in self._wanted:
+            return
+        self._outcomes[job] = outcome
+        if isinstance(outcome, Episode) and not self._wanted[job].is_urgent:
+            before = self._lengths.get(job.purpose, outcome.length)
+            self._lengths[job.purpose] = 0.8 * before + 0.2 * outcome.length
 
     def _replace(self, worker: Worker) -> None:
         """A new process in the place of a dead or hanging one; its episodes are repeated."""
         worker.kill()
         self.replaced += 1
+        self._lost_idle_seconds += worker.idle_seconds
         if not worker.ready:
             self._false_starts += 1
             if self._false_starts >= TRIES:
                 raise InputError(f"{TRIES} workers died or hung while making the environment")
-        self._workers[self._workers.index(worker)] = Worker(self._spec)
-        lost = [job for job in worker.jobs if job in self._wanted]
-        if lost and lost[0] == worker.jobs[0]:  # the one that was being run
-            self._deaths[lost[0]] = self._deaths.get(lost[0], 0) + 1
-            if self._deaths[lost[0]] >= TRIES:
-                job = lost.pop(0)
-                self._settle(job, self._deadly(job))
-        self._urgent.extendleft(reversed(lost))
+        self._workers[self._workers.index(worker)] = self._make()
+        job = worker.running
+        if job is not None and job in self._wanted:
+            self._deaths[job] = self._deaths.get(job, 0) + 1
+            if self._deaths[job] >= TRIES:
+                self._settle(worker, job, self._deadly(job))
+        lost = [job for job in (*worker.urgent, *worker.patient) if job in self._wanted]
+        self._repeat.extendleft(reversed(lost))
 
     def _deadly(self, job: Job) -> EnvironmentFault:
         """The fault of an episode that no worker survives."""
-        task = self._wanted[job].task
+        task = self._wanted[job].policy.task
         reason = f"{TRIES} workers died or gave no sign of life for {self._timeout:g} s"
         fault = EnvironmentFault(
             f"{task}: {reason} in the episode that starts with reset(seed={job.seed}); "

@@ -1,104 +1,145 @@
 """A worker process: `python -m moie.rollout.worker FD`. It knows an environment, and no jax.
 
-It lives as long as the connection to its parent: a parent that was killed leaves no orphans, not
-even where the environment hangs.
+A thread reads what the parent sends, so that the parent never waits for a worker that is busy. It
+ends the process when the parent hangs up: a parent that was killed leaves no orphans, not even
+where the environment hangs.
+
+An evaluation never holds up training: between two steps of an evaluation's episode, episodes that
+were asked for as urgent are run first, in an environment of their own.
 """
 
 import contextlib
 import os
-import select
 import signal
 import sys
 import threading
 import time
+from collections import deque
 from functools import partial
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any
+
+from moie.errors import EnvironmentFault
+from moie.rollout import tasks
+from moie.rollout.episode import Cancelled, run_episode
 
 HEARTBEAT = 1.0  # seconds between two signs of life during an episode
 
 
-class _Messages:
-    """The worker's end of the connection."""
+class Server:
+    """Runs the episodes that are asked for."""
 
-    def __init__(self, connection: Connection):
-        self.connection = connection
-        self.waiting: list[tuple] = []
+    def __init__(self, connection: Connection, inbox: SimpleQueue, spec: str, packaged: bool):
+        self.connection, self.inbox = connection, inbox
+        self.spec, self.packaged = spec, packaged
+        self.idle = [self.make()]  # environments that no episode is under way in
+        self.policies: dict[int, Any] = {}
+        self.urgent: deque = deque()
+        self.patient: deque = deque()
         self.cancelled: set = set()
+        self.limits: dict[Any, int] = {}
         self.last_sign = time.monotonic()
 
-    def next(self) -> tuple:
-        return self.waiting.pop(0) if self.waiting else self.connection.recv()
+    def make(self) -> Any:
+        """An environment."""
+        return tasks.make(self.spec, packaged=self.packaged)
 
-    def look(self, job: object) -> None:
-        """Between steps: take in what has arrived, and say that we are alive."""
-        from moie.rollout.episode import Cancelled
+    def serve(self) -> None:
+        """Urgent episodes first; wait for messages where there is nothing to do."""
+        while True:
+            while not (self.urgent or self.patient):
+                self.take(*self.inbox.get())
+            self.take_all()
+            self.run(*(self.urgent or self.patient).popleft())
 
-        while self.connection.poll():
-            message = self.connection.recv()
-            if message[0] == "cancel":
-                self.cancelled.add(message[1])
-            else:
-                self.waiting.append(message)
+    def take_all(self) -> None:
+        """All messages that have arrived."""
+        while not self.inbox.empty():
+            self.take(*self.inbox.get())
+
+    def take(self, kind: str, *content: Any) -> None:
+        """One message."""
+        if kind == "policy":
+            number, policy, in_use = content
+            self.policies = {n: p for n, p in self.policies.items() if n in in_use}
+            self.policies[number] = policy
+        elif kind == "episode":
+            job, number, is_urgent = content
+            self.limits[job] = job.max_steps
+            (self.urgent if is_urgent else self.patient).append((job, number, is_urgent))
+        elif kind == "limit":
+            job, n_steps = content
+            if job in self.limits:
+                self.limits[job] = min(n_steps, self.limits[job])
+        elif kind == "cancel":
+            (job,) = content
+            if job in self.limits:
+                self.cancelled.add(job)
+
+    def look(self, job: Any, is_urgent: bool) -> int:
+        """Between two steps of an episode; the number of steps that are needed of it."""
+        self.take_all()
         if job in self.cancelled:
             raise Cancelled
+        while self.urgent and not is_urgent:
+            self.run(*self.urgent.popleft())
+            self.take_all()
         if time.monotonic() - self.last_sign > HEARTBEAT:
-            self.last_sign = time.monotonic()
-            self.connection.send(("alive", None))
+            self.say("alive", None)
+        return self.limits[job]
+
+    def say(self, kind: str, content: Any) -> None:
+        """To the parent."""
+        self.connection.send((kind, content))
+        self.last_sign = time.monotonic()
+
+    def run(self, job: Any, number: int, is_urgent: bool) -> None:
+        """One episode, and what became of it to the parent."""
+        env = self.idle.pop() if self.idle else self.make()
+        try:
+            if job in self.cancelled:
+                raise Cancelled
+            between = partial(self.look, job, is_urgent)
+            self.say("done", run_episode(env, self.policies[number], job, between))
+        except Cancelled:
+            self.say("cancelled", job)
+        except EnvironmentFault as error:
+            self.say("fault", (job, str(error), error.record))
+            with contextlib.suppress(Exception):
+                env.close()
+            env = self.make()  # who knows what state it was left in
+        self.idle.append(env)
+        self.cancelled.discard(job)
+        del self.limits[job]
 
 
-def serve(connection: Connection) -> None:
-    """Run the episodes that are asked for until the parent hangs up."""
-    messages = _Messages(connection)
-    _, spec, path = messages.next()
-    sys.path[:] = path
-    from moie.errors import EnvironmentFault
-    from moie.rollout import tasks
-    from moie.rollout.episode import Cancelled, run_episode
-
+def _read(connection: Connection, inbox: SimpleQueue) -> None:
+    """Take in messages as they come; end the process, whatever it is doing, when they end."""
     try:
-        env = tasks.make(spec)
-    except Exception as error:
-        connection.send(("broken", f"{type(error).__name__}: {error}"))
-        return
-    connection.send(("ready", os.getpid()))
-    policy: Any = None
-    while True:
-        kind, content = messages.next()
-        if kind == "policy":
-            policy = content
-        elif kind == "cancel":
-            messages.cancelled.add(content)
-        elif kind == "episode":
-            try:
-                episode = run_episode(env, policy, content, partial(messages.look, content))
-                connection.send(("done", episode))
-            except Cancelled:
-                connection.send(("cancelled", content))
-            except EnvironmentFault as error:
-                connection.send(("fault", (str(error), error.record)))
-                with contextlib.suppress(Exception):
-                    env.close()
-                env = tasks.make(spec)  # who knows what state it was left in
-            messages.cancelled.discard(content)
-
-
-def _end_with(descriptor: int) -> None:
-    """End the process when the other end of the connection is closed, whatever it is doing."""
-    poll = select.poll()
-    poll.register(descriptor, 0)  # a hang-up is always reported; messages are for `serve`
-    poll.poll()
-    os._exit(0)
+        while True:
+            inbox.put(connection.recv())
+    finally:
+        os._exit(0)
 
 
 def main() -> None:
     """Entry point; the argument is the file descriptor of the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    descriptor = int(sys.argv[1])
-    threading.Thread(target=_end_with, args=(descriptor,), daemon=True).start()
+    connection = Connection(int(sys.argv[1]))
+    _, spec, packaged, path = connection.recv()
+    sys.path[:] = path
+    inbox: SimpleQueue = SimpleQueue()
+    threading.Thread(target=_read, args=(connection, inbox), daemon=True).start()
     try:
-        serve(Connection(descriptor))
-    except (EOFError, OSError):  # the parent is gone
+        try:
+            server = Server(connection, inbox, spec, packaged)
+        except Exception as error:
+            connection.send(("broken", f"{type(error).__name__}: {error}"))
+            return
+        server.say("ready", os.getpid())
+        server.serve()
+    except OSError:  # the parent is gone
         os._exit(0)
 
 

@@ -1,0 +1,110 @@
+"""The parent's end of a worker process.
+
+Workers are plain subprocesses, `python -m moie.rollout.worker`, each at one end of a socket: they
+start once, do not import jax, and Ctrl-C does not reach them.
+"""
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+
+from moie.rollout.episode import Job
+from moie.rollout.policy import Policy
+
+START_LIMIT = 120.0  # seconds for a worker to import its simulator
+GONE = (EOFError, OSError, pickle.UnpicklingError)  # how the end of a connection shows
+
+
+def n_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Worker:
+    """One process, and the episodes that it owes us."""
+
+    def __init__(self, spec: str, packaged: bool):
+        ours, theirs = socket.socketpair()
+        environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "moie.rollout.worker", str(theirs.fileno())],
+            pass_fds=(theirs.fileno(),),
+            env=environment | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        theirs.close()
+        self.connection = Connection(ours.detach())
+        self.urgent: dict[Job, int] = {}  # in the order of asking, with their policies' numbers
+        self.patient: dict[Job, int] = {}
+        self.ready = False
+        self.heard = time.monotonic()
+        self._policies: set[int] = set()  # that the worker has
+        self._idle_seconds, self._idle_since = 0.0, self.heard
+        self._tell("make", spec, packaged, sys.path)
+
+    @property
+    def n_jobs(self) -> int:
+        """Episodes it owes us."""
+        return len(self.urgent) + len(self.patient)
+
+    @property
+    def running(self) -> Job | None:
+        """The episode it must be at: urgent ones come first."""
+        return next(iter(self.urgent or self.patient), None)
+
+    @property
+    def idle_seconds(self) -> float:
+        """Time without an episode, from its start on."""
+        now = self._idle_since if self.n_jobs else time.monotonic()
+        return self._idle_seconds + now - self._idle_since
+
+    def send(self, job: Job, policy: Policy, number: int, is_urgent: bool) -> None:
+        """Ask for an episode. The policy, known by its number, is sent where it is not there."""
+        if not self.n_jobs:
+            self.heard = time.monotonic()
+            self._idle_seconds += self.heard - self._idle_since
+        if number not in self._policies:
+            self._policies = {*self.urgent.values(), *self.patient.values(), number}
+            self._tell("policy", number, policy.without_origins(), self._policies)
+        (self.urgent if is_urgent else self.patient)[job] = number
+        self._tell("episode", job, number, is_urgent)
+
+    def close_job(self, job: Job) -> None:
+        """It owes us this one no more."""
+        self.urgent.pop(job, None)
+        self.patient.pop(job, None)
+        if not self.n_jobs:
+            self._idle_since = time.monotonic()
+
+    def owes(self, job: Job) -> bool:
+        """Whether it was asked for the episode and has not answered."""
+        return job in self.urgent or job in self.patient
+
+    def limit(self, job: Job, n_steps: int) -> None:
+        """No more than so many steps of an episode are needed."""
+        self._tell("limit", job, n_steps)
+
+    def cancel(self, job: Job) -> None:
+        """An episode that is not needed any more."""
+        self._tell("cancel", job)
+
+    def _tell(self, *message: object) -> None:
+        with suppress(*GONE):  # the pool learns of a death where it reads
+            self.connection.send(message)
+
+    def is_silent(self, timeout: float) -> bool:
+        """Owes us something, and gave no sign of life for too long."""
+        limit = timeout if self.ready else max(timeout, START_LIMIT)
+        return (self.n_jobs > 0 or not self.ready) and time.monotonic() - self.heard > limit
+
+    def kill(self) -> None:
+        """End the process; what it was doing is lost."""
+        self.process.kill()
+        self.process.wait()
+        self.connection.close()
