@@ -176,7 +176,7 @@ def test_a_run_in_the_real_program(tmp_path: Path) -> None:
     assert done.stdout == "run: run\nlook at it with: moie show run\n"
     progress = done.stderr.splitlines()
     assert progress[0] == "Pendulum-v1: 3 experts, seed 0, 2 iterations of 128 steps"
-    assert re.match(r"iteration 2/2  return -\d+.*steps/s  0:00 left", progress[-1])
+    assert re.match(r"iteration 2/2  evaluation -\d+.*steps/s  0:00 left", progress[-1])
     assert os.listdir(tmp_path) == ["run"]
     config = json.loads((tmp_path / "run" / "run.json").read_text())["config"]
     assert config["iterations"] == 2  # 200 steps need two batches of 128

@@ -118,7 +118,9 @@ def stoppable() -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _machinery(workers: int | None, worker_timeout: float, quiet: bool) -> Iterator[Any]:
+def _machinery(
+    workers: int | None, worker_timeout: float, packaged_env: bool, quiet: bool
+) -> Iterator[Any]:
     from moie.learn.config import require
     from moie.learn.runtime import prepare
 
@@ -129,7 +131,7 @@ def _machinery(workers: int | None, worker_timeout: float, quiet: bool) -> Itera
     from moie.runs.training import Machinery
 
     with stoppable() as check:
-        yield Machinery(count, worker_timeout, Progress(quiet), check)
+        yield Machinery(count, worker_timeout, packaged_env, Progress(quiet), check)
 
 
 def train_config(
@@ -137,6 +139,7 @@ def train_config(
     out: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     worker_timeout: float = 300.0,
+    packaged_env: bool = False,
     quiet: bool = False,
 ) -> Run:
     """Train by a complete configuration."""
@@ -144,7 +147,7 @@ def train_config(
 
     path = default_out(config) if out is None else Path(out)
     RunDirectory.check_free(path)
-    with _machinery(workers, worker_timeout, quiet) as machinery:
+    with _machinery(workers, worker_timeout, packaged_env, quiet) as machinery:
         from moie.runs import training
 
         return Run(training.train(path, config, machinery).path)
@@ -157,6 +160,7 @@ def train(
     out: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     worker_timeout: float = 300.0,
+    packaged_env: bool = False,
     quiet: bool = False,
     **settings: Any,
 ) -> Run:
@@ -168,6 +172,7 @@ def train(
         out: the run directory, which must not exist; runs/TASK-... without one.
         workers: processes that simulate; as many as there are cores without. Changes no result.
         worker_timeout: seconds without a sign of life after which a worker is replaced.
+        packaged_env: step PyBullet's walkers as they are packaged. Slower; changes no result.
         quiet: show no progress.
         settings: any setting of `moie train TASK --help`: `experts=10`, `seed=0`, ...
     """
@@ -176,7 +181,7 @@ def train(
     config = with_settings(task_preset(task), settings)
     if steps is not None:
         config = with_settings(config, {"iterations": iterations_for(steps, config)})
-    return train_config(config, out, workers, worker_timeout, quiet)
+    return train_config(config, out, workers, worker_timeout, packaged_env, quiet)
 
 
 def iterations_for(steps: int, config: RunConfig) -> int:
@@ -193,10 +198,11 @@ def resume(
     iterations: int | None = None,
     workers: int | None = None,
     worker_timeout: float = 300.0,
+    packaged_env: bool = False,
     quiet: bool = False,
 ) -> Run:
     """Go on with a run that was stopped or killed, exactly where it would have gone."""
-    with _machinery(workers, worker_timeout, quiet) as machinery:
+    with _machinery(workers, worker_timeout, packaged_env, quiet) as machinery:
         from moie.runs import training
 
         return Run(training.resume(Path(path), machinery, iterations).path)

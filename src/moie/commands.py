@@ -34,6 +34,8 @@ class Train:
     """Processes that simulate; as many as there are cores without. Changes no result."""
     worker_timeout: float = 300.0
     """Seconds without a sign of life after which a worker is replaced."""
+    packaged_env: bool = False
+    """Step PyBullet's walkers as they are packaged. Slower; changes no result."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Resume:
     """Processes that simulate; as many as there are cores without. Changes no result."""
     worker_timeout: float = 300.0
     """Seconds without a sign of life after which a worker is replaced."""
+    packaged_env: bool = False
+    """Step PyBullet's walkers as they are packaged. Slower; changes no result."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,9 @@ def train(arguments: Sequence[str]) -> None:
     config = given.config
     if given.steps is not None:
         config = with_settings(config, {"iterations": api.iterations_for(given.steps, config)})
-    run = api.train_config(config, given.out, given.workers, given.worker_timeout)
+    run = api.train_config(
+        config, given.out, given.workers, given.worker_timeout, given.packaged_env
+    )
     _say_where(run)
 
 
@@ -122,6 +128,7 @@ def resume(arguments: Sequence[str]) -> None:
             iterations=given.iterations,
             workers=given.workers,
             worker_timeout=given.worker_timeout,
+            packaged_env=given.packaged_env,
         )
     )
 

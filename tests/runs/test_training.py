@@ -353,13 +353,16 @@ def test_learning_that_diverges_is_an_error_and_the_checkpoint_stays(
     half: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tiny.copy(half, tmp_path / "run")
-    learn = learner.learn_jit
+    compiled = learner.compiled
 
-    def diverged(*arguments: Any) -> Any:
-        state, report = learn(*arguments)
-        return state, jax.tree.map(lambda x: x * np.nan if x.dtype == np.float32 else x, report)
+    def diverging(*arguments: Any) -> Any:
+        def learn(*state_and_batch: Any) -> Any:
+            state, report = compiled(*arguments)(*state_and_batch)
+            return state, jax.tree.map(lambda x: x * np.nan if x.dtype == np.float32 else x, report)
 
-    monkeypatch.setattr(learner, "learn_jit", diverged)
+        return learn
+
+    monkeypatch.setattr(learner, "compiled", diverging)
     with pytest.raises(InputError, match=r"learning diverged in iteration 2: kl is nan"):
         tiny.resume(run, iterations=4)
     assert tiny.policy_bytes(run) == tiny.policy_bytes(half)

@@ -1,7 +1,9 @@
 """Algorithm 2 of the paper, in the paper's order, as one pure function over one state."""
 
 import math
-from functools import partial
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -210,3 +212,25 @@ def learn(config: LearnerConfig, state: LearnerState, batch: Batch) -> tuple[Lea
 
 learn_jit = jax.jit(learn, static_argnums=0)
 """`learn`, compiled once for a configuration and the shape of its batches."""
+
+
+@lru_cache(maxsize=16)
+def compiled(
+    config: LearnerConfig, n_features: int, n_actions: int, n_steps: int
+) -> Callable[[LearnerState, Batch], tuple[LearnerState, Report]]:
+    """`learn` for batches of n steps, compiled before there is one."""
+    state = jax.eval_shape(lambda: start(config, n_features, n_actions, key=jax.random.key(0)))
+    dtype = jnp.zeros(()).dtype
+
+    def column(*shape: int, dtype=dtype) -> Any:
+        return jax.ShapeDtypeStruct((n_steps, *shape), dtype)
+
+    batch = Batch(
+        states=column(n_features),
+        next_states=column(n_features),
+        taken=column(n_actions),
+        rewards=column(),
+        terminated=column(dtype=jnp.bool_),
+        episode_end=column(dtype=jnp.bool_),
+    )
+    return learn_jit.lower(config, state, batch).compile()

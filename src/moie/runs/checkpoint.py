@@ -2,7 +2,9 @@
 
 checkpoints/000030/learner.safetensors   every array of the learner's state
 checkpoints/000030/policy.safetensors    the policy file of that moment
-checkpoints/000030/checkpoint.json       counters, and a digest of the two
+checkpoints/000030/evaluate-000020.safetensors   a policy whose evaluation is under way
+checkpoints/000030/checkpoint.json       counters, rows of the metrics that wait for an evaluation,
+                                         and a digest of each file
 """
 
 import hashlib
@@ -10,7 +12,7 @@ import json
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +47,8 @@ class Checkpoint:
     learner: dict[str, np.ndarray]
     policy: Policy
     counters: Counters
+    waiting: tuple[tuple[dict[str, Any], Policy | None], ...] = ()
+    """Rows of the metrics that are not written yet, with the policy that is being evaluated."""
 
 
 def to_arrays(tree: object) -> dict[str, np.ndarray]:
@@ -84,9 +88,16 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
         "learner.safetensors": save_tensors(checkpoint.learner),
         "policy.safetensors": policy_file.to_bytes(checkpoint.policy),
     }
+    waiting = []
+    for row, policy in checkpoint.waiting:
+        name = None if policy is None else f"evaluate-{row['iteration']:06d}.safetensors"
+        waiting.append({"row": row, "policy": name})
+        if policy is not None:
+            files[str(name)] = policy_file.to_bytes(policy)
     note = {
         "format": FORMAT,
         "counters": asdict(checkpoint.counters),
+        "waiting": waiting,
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
     files["checkpoint.json"] = as_json(note)
@@ -114,10 +125,18 @@ def load(path: Path) -> Checkpoint:
         for name, content in files.items():
             if hashlib.sha256(content).hexdigest() != note["sha256"][name]:
                 raise ValueError(f"{name} is truncated or was changed")
+
+        def policy(name: str) -> Policy:
+            return policy_file.from_bytes(files[name], path / name)
+
         return Checkpoint(
             load_tensors(files["learner.safetensors"]),
-            policy_file.from_bytes(files["policy.safetensors"], path / "policy.safetensors"),
+            policy("policy.safetensors"),
             Counters(**note["counters"]),
+            tuple(
+                (dict(one["row"]), None if one["policy"] is None else policy(one["policy"]))
+                for one in note.get("waiting", ())
+            ),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise InputError(f"{path} is not a moie checkpoint: {error}") from error

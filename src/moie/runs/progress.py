@@ -20,11 +20,6 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
-def _best_return(row: dict[str, Any]) -> float | None:
-    """Of the evaluation where there is one in this row, else of the batch's own episodes."""
-    return row.get("return_sampled", row.get("return_batch"))
-
-
 class Progress:
     """Shows rows of the metrics as they come."""
 
@@ -35,7 +30,7 @@ class Progress:
         self._bar: Bar | None = None
         self._task = TaskID(0)
         self._last_line = -1e9
-        self._return: float | None = None
+        self._evaluation: float | None = None
 
     def note(self, text: str) -> None:
         """A line beside the progress."""
@@ -72,14 +67,18 @@ class Progress:
         (first, began), (last, now) = self._times[0], self._times[-1]
         return (now - began) / max(last - first, 1)
 
+    def measured(self, row: dict[str, Any]) -> None:
+        """A row, old or new, that may hold an evaluation."""
+        self._evaluation = row.get("return_sampled", self._evaluation)
+
     def show(self, row: dict[str, Any]) -> None:
         """The newest row."""
+        self.measured(row)
         done = min(row["iteration"] + 1, self._iterations)
-        found = _best_return(row)
-        self._return = self._return if found is None else found
         per_iteration = self._pace(done)
         left = _clock(per_iteration * (self._iterations - done))
-        facts = f"return {self._return:.1f}" if self._return is not None else "return -"
+        returns = {"return": row.get("return_batch"), "evaluation": self._evaluation}
+        facts = "  ".join(f"{name} {v:.1f}" for name, v in returns.items() if v is not None)
         if "kl" in row:
             facts += f"  KL {row['kl']:.4f}  experts {row['experts_in_use']}"
         facts += f"  {self._batch_steps / per_iteration:.0f} steps/s  {left} left"

@@ -2,31 +2,36 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 
+from moie.core.batch import Batch
 from moie.core.entropy import NO_FLOOR
 from moie.errors import EnvironmentFault, InputError, Stopped
 from moie.learn import learner
-from moie.learn.learner import Report
+from moie.learn.learner import LearnerState, Report
 from moie.rollout import tasks
 from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
+from moie.rollout.policy import Policy
 from moie.rollout.pool import Pool
+from moie.rollout.scaling import Scaling
 from moie.runs import checkpoint, policy_file
+from moie.runs.backlog import Backlog, Row
 from moie.runs.checkpoint import Checkpoint, Counters
 from moie.runs.config import RunConfig
 from moie.runs.deployment import deploy, first_policy, scaling_of
 from moie.runs.directory import RunDirectory
-from moie.runs.evaluation import evaluation_jobs, longest_episode
+from moie.runs.evaluation import longest_episode
 from moie.runs.files import as_json, remove_leftovers, write_bytes
 from moie.runs.progress import Progress
 from moie.runs.records import Records, read, summary
+
+BACKLOG = 1  # evaluations that may still be under way when the next batch is begun
 
 
 @dataclass(frozen=True)
@@ -35,17 +40,32 @@ class Machinery:
 
     workers: int
     worker_timeout: float
+    packaged_env: bool
+    """Step PyBullet's walkers as they are packaged, not by `rollout.bullet`."""
     progress: Progress
     check: Callable[[], None]
     """Called often; raises `Stopped` when the user wants to stop."""
 
 
+@dataclass(frozen=True)
+class Session:
+    """What is open while a run goes on."""
+
+    records: Records
+    pool: Pool
+    backlog: Backlog
+    aside: Executor
+    """A thread for compiling, saving and learning, while the main one looks after the workers."""
+    learn: "Future[Callable[[LearnerState, Batch], tuple[LearnerState, Report]]]"
+
+
 class Training:
-    """A run in progress. All that must survive is in `state`, `policy` and `counters`."""
+    """A run in progress. All that must survive is in `state`, `policy`, `counters` and `waiting`:
+    rows of the metrics whose evaluation is under way."""
 
     def __init__(self, run: RunDirectory, config: RunConfig, machinery: Machinery):
         self.run, self.config, self.machinery = run, config, machinery
-        env = tasks.make(config.task)
+        env = tasks.make(config.task, packaged=machinery.packaged_env)
         try:
             tasks.check_spaces(env)
             self.policy = first_policy(config, env)
@@ -53,12 +73,11 @@ class Training:
         finally:
             env.close()
         self.counters = Counters()
-        self.state = learner.start(
-            config.learner,
-            len(self.policy.feature_names),
-            len(self.policy.action_names),
-            key=jax.random.key(config.seed),
-        )
+        self.waiting: tuple[tuple[Row, Policy | None], ...] = ()
+        self._saved = self.counters
+        self._shape = (len(self.policy.feature_names), len(self.policy.action_names))
+        key = jax.random.key(config.seed)
+        self.state = learner.start(config.learner, *self._shape, key=key)
 
     def restore(self) -> None:
         """Go on from the last whole checkpoint, if there is one."""
@@ -67,8 +86,9 @@ class Training:
             self.machinery.progress.note(f"{line}; going back to the checkpoint before")
         if found is not None:
             self.state = checkpoint.from_arrays(self.state, found.learner)
-            self.policy, self.counters = found.policy, found.counters
-            self._write_policy()  # the process may have been killed between the two
+            self.policy, self.waiting = found.policy, found.waiting
+            self.counters = self._saved = found.counters
+            self._write_policy(found.policy)  # the process may have been killed between the two
 
     def is_complete(self) -> bool:
         """Learned all its iterations, and measured the result."""
@@ -78,26 +98,25 @@ class Training:
 
     def go(self) -> None:
         """Learn until the last iteration, then measure the final policy."""
-        run, machinery, first = self.run, self.machinery, self.counters.iteration
+        run, config, machinery = self.run, self.config, self.machinery
+        first = self.counters.iteration
+        written = self.waiting[0][0]["iteration"] if self.waiting else first
         remove_leftovers(run.path)
         remove_leftovers(run.checkpoints)
         run.fault_file.unlink(missing_ok=True)
-        spec = tasks.spec_json(self.config.task)
+        spec, limits = tasks.spec_json(config.task), (machinery.workers, machinery.worker_timeout)
         try:
             with (
-                closing(Records(run.metrics_file, run.tensorboard, first)) as records,
-                Pool(spec, machinery.workers, machinery.worker_timeout, machinery.check) as pool,
-                machinery.progress.of(self.config, first),
+                closing(Records(run.metrics_file, run.tensorboard, written)) as records,
+                Pool(spec, *limits, machinery.check, packaged=machinery.packaged_env) as pool,
+                ThreadPoolExecutor(1) as aside,
+                machinery.progress.of(config, first),
             ):
-                while self.counters.iteration < self.config.iterations:
-                    row = self.iterate(pool)
-                    records.write(row)
-                    self.save()
-                    machinery.progress.show(row)
-                row = {"iteration": self.counters.iteration, "steps": self.counters.steps}
-                row |= self._measured(pool, self._queue_evaluation(pool))
-                records.write(row)
-                machinery.progress.show(row)
+                learn = aside.submit(
+                    learner.compiled, config.learner, *self._shape, config.batch_steps
+                )
+                backlog = Backlog(config, self._longest, pool)
+                self._go(Session(records, pool, backlog, aside, learn))
         except EnvironmentFault as error:
             write_bytes(run.fault_file, as_json(error.record))
             raise EnvironmentFault(
@@ -106,82 +125,120 @@ class Training:
             ) from error
         except Stopped as stop:
             raise Stopped(
-                f"stopped after iteration {self.counters.iteration} of {self.config.iterations}; "
+                f"stopped after iteration {self.counters.iteration} of {config.iterations}; "
                 f"go on with: moie resume {run.path}"
             ) from stop
 
-    def _job(self, purpose: Purpose, number: int, max_steps: int, iteration: int) -> Job:
-        return Job(self.config.seed, purpose, iteration, number, max_steps)
+    def _go(self, session: Session) -> None:
+        backlog, show = session.backlog, self.machinery.progress.show
+        for row, policy in self.waiting:
+            backlog.begin(row["iteration"], policy, row)
+        try:
+            while self.counters.iteration < self.config.iterations:
+                show(self.iterate(session))
+                backlog.wait(BACKLOG)
+        except (EnvironmentFault, Stopped):
+            self._save_aside(session).result()
+            for row, _ in self.waiting:  # not complete, but better than none; a resume mends them
+                session.records.write(row)
+            raise
+        self._save_aside(session).result()
+        row = {"iteration": self.counters.iteration, "steps": self.counters.steps}
+        backlog.begin(self.counters.iteration, self.policy, row)
+        backlog.wait()
+        for row in backlog.complete():
+            session.records.write(row)
+            show(row)
 
-    def _sample(self, pool: Pool, purpose: Purpose, iteration: int) -> tuple[list[Episode], Steps]:
-        job_of = partial(self._job, purpose, iteration=iteration)
-        episodes = pool.sample(self.policy, job_of, self.config.batch_steps)
+    def _start(self, pool: Pool, purpose: Purpose, iteration: int) -> None:
+        """Begin with a batch; the workers go on with it by themselves for a while."""
+
+        def job_of(number: int, max_steps: int) -> Job:
+            return Job(self.config.seed, purpose, iteration, number, max_steps)
+
+        pool.start(self.policy, job_of, self.config.batch_steps)
+
+    def _finish(self, pool: Pool) -> tuple[list[Episode], Steps]:
+        episodes = pool.finish()
         return episodes, lay_end_to_end(episodes, self.config.batch_steps)
 
-    def _queue_evaluation(self, pool: Pool) -> dict[str, list[Job]]:
-        """Episodes that measure the present policy, to be run when there is time."""
-        count = self.config.evaluation.evaluation_episodes
-        jobs = evaluation_jobs(self.config.seed, self.counters.iteration, count, self._longest)
-        pool.queue(self.policy, [job for some in jobs.values() for job in some])
-        return jobs
-
-    def _measured(self, pool: Pool, jobs: dict[str, list[Job]]) -> dict[str, float]:
-        """What the queued episodes gave, for a row of the metrics."""
-        discount = self.config.learner.critic.discount
-        found: dict[str, float] = {}
-        for kind, some in jobs.items():
-            found |= summary(pool.collect(some), discount, kind)
-        return found
-
-    def iterate(self, pool: Pool) -> dict[str, Any]:
+    def iterate(self, session: Session) -> Row:
         """One iteration: sample, learn, deploy; its row of the metrics."""
-        config, iteration = self.config, self.counters.iteration
-        began = time.perf_counter()
+        config, iteration, pool = self.config, self.counters.iteration, session.pool
+        began, idle = time.perf_counter(), pool.idle_seconds
         every = config.evaluation.evaluation_every
-        evaluation = self._queue_evaluation(pool) if every and iteration % every == 0 else {}
+        is_measured = bool(every) and iteration % every == 0
+        entry = session.backlog.begin(iteration, self.policy if is_measured else None)
 
         scaling = scaling_of(self.policy, config)
         visited, n_new = [], config.batch_steps
         if iteration == 0 and config.standardise:
             for batch in range(1, config.scaling_batches):
-                visited.append(self._sample(pool, Purpose.SCALING, batch)[1].states)
+                self._start(pool, Purpose.SCALING, batch)
+                visited.append(self._finish(pool)[1].states)
                 n_new += config.batch_steps
-        episodes, steps = self._sample(pool, Purpose.TRAINING, iteration)
+        self._start(pool, Purpose.TRAINING, iteration)
+        saving = self._save_aside(session)
+        episodes, steps = self._finish(pool)
+        saving.result()
         if iteration == 0 and config.standardise:
             scaling = scaling.with_features(np.concatenate([*visited, steps.states]))
         sampled = time.perf_counter()
 
-        state, report = learner.learn_jit(config.learner, self.state, scaling.to_learner(steps))
-        state, report = jax.block_until_ready((state, report))
+        learning = session.aside.submit(self._learn, session, scaling, steps)
+        pool.tend(learning)
+        state, report = learning.result()
         learned = time.perf_counter()
         _check_finite(report, iteration)
 
-        measured = self._measured(pool, evaluation)
         n_steps = self.counters.steps + n_new
         self.policy = deploy(self.policy, state, report, scaling, steps, episodes, n_steps)
         self.state = state
-        seconds = self.counters.seconds + time.perf_counter() - began
-        self.counters = Counters(iteration + 1, n_steps, seconds)
-        return {
+        seconds = time.perf_counter() - began
+        self.counters = Counters(iteration + 1, n_steps, self.counters.seconds + seconds)
+        entry.row = {
             "iteration": iteration,
             "steps": n_steps,
             **summary(_whole(episodes, config), config.learner.critic.discount, "batch"),
-            **measured,
             **_numbers(report),
             "seconds_sampling": sampled - began,
             "seconds_learning": learned - sampled,
             "seconds_simulating": sum(episode.seconds for episode in episodes),
-            "seconds_total": seconds,
+            "seconds_learner_idle": seconds - (learned - sampled),
+            "seconds_workers_idle": (pool.idle_seconds - idle) / self.machinery.workers,
+            "seconds_total": self.counters.seconds,
         }
+        return entry.row
 
-    def save(self) -> None:
-        """Checkpoint first: the policy file is the one of the last checkpoint."""
-        made = Checkpoint(checkpoint.to_arrays(self.state), self.policy, self.counters)
-        checkpoint.save(self.run.checkpoints, made)
-        self._write_policy()
+    def _learn(
+        self, session: Session, scaling: Scaling, steps: Steps
+    ) -> tuple[LearnerState, Report]:
+        learn = session.learn.result()
+        return jax.block_until_ready(learn(self.state, scaling.to_learner(steps)))
 
-    def _write_policy(self) -> None:
-        file, content = self.run.policy_file, policy_file.to_bytes(self.policy)
+    def _save_aside(self, session: Session) -> "Future[None]":
+        """Write the rows that are complete, then a checkpoint with those that are not, then the
+        policy file, which is the one of the last checkpoint."""
+        rows = session.backlog.complete()
+        self.waiting = session.backlog.waiting()
+        made = Checkpoint(
+            checkpoint.to_arrays(self.state), self.policy, self.counters, self.waiting
+        )
+        for row in rows:
+            self.machinery.progress.measured(row)
+        is_new, self._saved = self.counters != self._saved, self.counters
+
+        def save() -> None:
+            for row in rows:
+                session.records.write(row)
+            if is_new:
+                checkpoint.save(self.run.checkpoints, made)
+                self._write_policy(made.policy)
+
+        return session.aside.submit(save)
+
+    def _write_policy(self, policy: Policy) -> None:
+        file, content = self.run.policy_file, policy_file.to_bytes(policy)
         if not file.is_file() or file.read_bytes() != content:
             write_bytes(file, content)
 

@@ -1,0 +1,82 @@
+"""Rows of the metrics that wait for their evaluation.
+
+A policy is evaluated while it samples, while the learner computes, and, where that was not time
+enough, in the gaps of later iterations. Its row is complete, and written, when the evaluation is;
+rows are written in order. A checkpoint carries what still waits, so that nothing is lost.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from moie.rollout.episode import Job
+from moie.rollout.policy import Policy
+from moie.rollout.pool import Pool
+from moie.runs.config import RunConfig
+from moie.runs.evaluation import evaluation_jobs
+from moie.runs.records import summary
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Entry:
+    """An iteration's row, once there is one, and the evaluation that it waits for."""
+
+    policy: Policy | None
+    jobs: dict[str, list[Job]]
+    row: Row | None = None
+
+    @property
+    def all_jobs(self) -> list[Job]:
+        return [job for some in self.jobs.values() for job in some]
+
+
+class Backlog:
+    """What a run has measured but not yet written."""
+
+    def __init__(self, config: RunConfig, longest: int, pool: Pool):
+        """`longest`: steps after which an evaluation's episode ends in any case."""
+        self._config, self._longest, self._pool = config, longest, pool
+        self._entries: deque[Entry] = deque()
+
+    def begin(self, iteration: int, policy: Policy | None, row: Row | None = None) -> Entry:
+        """An iteration, with the policy to evaluate, if any."""
+        entry = Entry(policy, {}, row)
+        if policy is not None:
+            count = self._config.evaluation.evaluation_episodes
+            entry.jobs = evaluation_jobs(self._config.seed, iteration, count, self._longest)
+            self._pool.queue(policy, entry.all_jobs)
+        self._entries.append(entry)
+        return entry
+
+    def wait(self, limit: int = 0) -> None:
+        """Until at most so many evaluations are under way."""
+        evaluated = [entry for entry in self._entries if entry.policy is not None]
+        for entry in evaluated[: max(0, len(evaluated) - limit)]:
+            self._measure(entry)
+
+    def complete(self) -> list[Row]:
+        """The rows that wait for nothing more, in order; they are yours now."""
+        rows = []
+        while self._entries and self._entries[0].row is not None:
+            entry = self._entries[0]
+            if not self._pool.are_done(entry.all_jobs):
+                break
+            self._measure(entry)
+            rows.append(self._entries.popleft().row)
+        return [row for row in rows if row is not None]
+
+    def waiting(self) -> tuple[tuple[Row, Policy | None], ...]:
+        """Rows that wait for an evaluation, their own or an earlier one, with the policy to
+        evaluate."""
+        return tuple((entry.row, entry.policy) for entry in self._entries if entry.row is not None)
+
+    def _measure(self, entry: Entry) -> None:
+        """Add what the evaluation gave to the row."""
+        discount = self._config.learner.critic.discount
+        found: dict[str, float] = {}
+        for kind, jobs in entry.jobs.items():
+            found |= summary(self._pool.collect(jobs), discount, kind)
+        entry.policy, entry.jobs = None, {}
+        entry.row = {**(entry.row or {}), **found}
