@@ -54,6 +54,14 @@ class Long(Walk):
         return observation, reward, False, truncated, info
 
 
+class Slow(Long):
+    """Episodes of more than a second."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        time.sleep(0.02)
+        return super().step(action)
+
+
 class Scales(Walk):
     """Features of size 1e-3, 1e3 and one that never changes; actions in -100..100."""
 
@@ -167,7 +175,7 @@ def trouble(kind: str, seed: int | str, step: int, *marker: object) -> str:
     return " ".join(map(str, (kind, seed, step, *marker)))
 
 
-for _class in (Walk, Long, Scales, Asymmetric, Grid, Wide, Modules, Trouble, LongTrouble):
+for _class in (Walk, Long, Slow, Scales, Asymmetric, Grid, Wide, Modules, Trouble, LongTrouble):
     gym.register(f"{_class.__name__}-v0", f"{__name__}:{_class.__name__}", max_episode_steps=60)
 for _kind in (*Unfit.SPACES, "broken"):
     gym.register(f"{_kind.capitalize()}-v0", f"{__name__}:Unfit", kwargs={"kind": _kind})

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -81,6 +82,93 @@ def test_queued_episodes_come_back_in_order_and_do_not_disturb_the_batch() -> No
     assert content(found) == expected
     assert content(batches[0]) == sampled(WALK)[0]
     assert len({content(batch) for batch in batches}) == 3
+
+
+def test_an_evaluation_is_put_aside_for_the_batch() -> None:
+    # It takes more than a second; the batch is there long before, and both are what they would be.
+    task, jobs = "tests.probes:Slow-v0", [evaluation(0)]
+    policy, other = tiny.policy(task), tiny.policy(task, weights=np.ones(3))
+    with pool_of(task, 1) as pool:
+        batch = content(pool.sample(policy, job, 3), 3)
+        expected = content(collected(pool, other, jobs))
+    with pool_of(task, 1) as pool:
+        pool.queue(other, jobs)
+        wait_a_moment(pool, 30, until=lambda: bool(pool._workers[0].patient))
+        assert content(pool.sample(policy, job, 3), 3) == batch
+        assert not pool.are_done(jobs)
+        assert content(pool.collect(jobs)) == expected
+
+
+def test_a_worker_killed_with_an_evaluation_put_aside_changes_nothing() -> None:
+    task, jobs = "tests.probes:Slow-v0", [evaluation(0)]
+    policy, other = tiny.policy(task), tiny.policy(task, weights=np.ones(3))
+    killed: list[int] = []
+
+    def kill() -> None:
+        if not killed and pool._workers[0].urgent and pool._workers[0].patient:
+            killed.append(pool.pids[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    with pool_of(task, 1) as pool:
+        batch = content(pool.sample(policy, job, 30), 30)
+        expected = content(collected(pool, other, jobs))
+    with pool_of(task, 1, check=lambda: kill()) as pool:
+        pool.queue(other, jobs)
+        wait_a_moment(pool, 30, until=lambda: bool(pool._workers[0].patient))
+        assert content(pool.sample(policy, job, 30), 30) == batch
+        assert content(pool.collect(jobs)) == expected
+        assert pool.replaced == len(killed) == 1
+
+
+def test_queued_episodes_are_run_while_the_parent_works() -> None:
+    jobs = [evaluation(number) for number in range(6)]
+    with pool_of(WALK, 2) as pool:
+        pool.queue(tiny.policy(WALK), jobs)
+        wait_a_moment(pool, 30, until=lambda: pool.are_done(jobs))
+        assert pool.are_done(jobs)
+
+
+def test_an_episode_is_ended_when_it_is_known_how_little_of_it_is_needed() -> None:
+    # Episode 1 is begun by the second worker with 70 steps to go; 10 turn out to be needed.
+    policy = tiny.policy(LONG)
+    with pool_of(LONG, 1) as pool:
+        expected = content(pool.sample(policy, job, 70), 70)
+    with pool_of(LONG, 2) as pool:
+        pool.sample(policy, job, 120)  # it has seen how long episodes are
+        pool.start(policy, job, 70)
+        wait_a_moment(pool, 0.02)
+        assert content(pool.finish(), 70) == expected
+
+
+def test_idle_time_is_time_without_episodes() -> None:
+    with pool_of(LONG, 2) as pool:
+        pool.sample(tiny.policy(LONG), job, N_STEPS)
+        wait_a_moment(pool, 0.1)  # surplus is ended
+        before, began = pool.idle_seconds, time.monotonic()
+        wait_a_moment(pool, 0.5)
+        passed = time.monotonic() - began
+        assert pool.idle_seconds - before == pytest.approx(2 * passed, rel=0.01)
+        before, began = pool.idle_seconds, time.monotonic()
+        pool.sample(tiny.policy(LONG), job, 40 * N_STEPS)
+        passed = time.monotonic() - began
+        assert pool.idle_seconds - before < 0.5 * passed
+
+
+def wait_a_moment(pool: Pool, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+    """The parent works for a while, and looks after the workers."""
+
+    def work() -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not until():
+            time.sleep(0.01)
+
+    with ThreadPoolExecutor(1) as aside:
+        pool.tend(aside.submit(work))
+
+
+def collected(pool: Pool, policy: Policy, jobs: list[Job]) -> list[Episode]:
+    pool.queue(policy, jobs)
+    return pool.collect(jobs)
 
 
 def test_workers_do_not_import_jax() -> None:

@@ -16,11 +16,11 @@ import pytest
 import moie
 from moie import api, cli
 from moie.core.policy import MixturePolicy
-from moie.errors import InputError
+from moie.errors import InputError, Stopped
 from moie.learn import learner
 from moie.rollout import tasks
 from moie.rollout.episode import Job, Purpose
-from moie.runs import checkpoint
+from moie.runs import checkpoint, training
 from moie.runs.deployment import first_policy
 from moie.runs.directory import RunDirectory
 from tests import probes, tiny
@@ -110,6 +110,46 @@ def test_more_iterations_equal_a_run_started_with_so_many(
     tiny.resume(run, iterations=4)
     assert_same(run, walk)
     assert RunDirectory(run).read_config() == RunDirectory(walk).read_config()
+
+
+def test_rows_wait_for_their_evaluation_across_a_stop(
+    walk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No evaluation is ever done before the stop: all rows wait, and the checkpoint has them.
+    from moie.rollout.pool import Pool
+
+    run = tmp_path / "run"
+    learned = []
+
+    def learn_and_count(*arguments: Any) -> Any:
+        learned.append(1)
+        if len(learned) == 4:
+            raise Stopped
+        return learn(*arguments)
+
+    learn = training.Training._learn
+    with monkeypatch.context() as patch:
+        patch.setattr(training.Training, "_learn", learn_and_count)
+        patch.setattr(training, "BACKLOG", 100)
+        patch.setattr(Pool, "are_done", lambda self, jobs: not list(jobs))
+        with pytest.raises(Stopped, match="after iteration 3 of 4"):
+            tiny.train(WALK, run)
+    found = checkpoint.load(run / "checkpoints" / "000003")
+    assert [row["iteration"] for row, _ in found.waiting] == [0, 1, 2]
+    assert [policy is not None for _, policy in found.waiting] == [True, False, True]
+    rows = tiny.metrics(run)
+    assert [row["iteration"] for row in rows] == [0, 1, 2]
+    assert not any("return_sampled" in row for row in rows)
+    tiny.resume(run)
+    assert_same(run, walk)
+
+
+def test_the_packaged_environment_gives_the_same_run(tmp_path: Path) -> None:
+    runs = [
+        tiny.train("hopper", tmp_path / f"{packaged}", packaged_env=packaged).path
+        for packaged in (False, True)
+    ]
+    assert_same(*runs)
 
 
 def test_fewer_iterations_than_done_are_refused(walk: Path, tmp_path: Path) -> None:

@@ -92,9 +92,10 @@ class BatchedWalker(gym.Wrapper):
         walker, robot, client = self.walker, self.robot, self.client
         if self.n_steps is None:
             raise gym.error.ResetNeeded("call reset before the first step")
+        action = np.asarray(action)
         torques = [
             gain * (-1.0 if a < -1.0 else 1.0 if a > 1.0 else a)
-            for gain, a in zip(self.gains, np.asarray(action).tolist(), strict=True)
+            for gain, a in zip(self.gains, action.tolist(), strict=True)
         ]
         pybullet.setJointMotorControlArray(
             self.body, self.joints, TORQUE, forces=torques, physicsClientId=client

@@ -217,14 +217,16 @@ class Pool:
                 if worker.owes(job):
                     worker.limit(job, batch.remaining)
 
-    def _missing(self, batch: _Batch) -> float:
-        """Steps of the batch that neither done nor running episodes are expected to give."""
+    def _missing(self, batch: _Batch) -> tuple[float, int]:
+        """Steps of the batch that neither done nor running episodes are expected to give, and how
+        many of these run."""
         expected = self._lengths.get(batch.job_of(0, 1).purpose, 0.0)
-        missing = float(batch.remaining)
+        missing, running = float(batch.remaining), 0
         for job in batch.order[len(batch.done) :]:
             outcome = self._outcomes.get(job)
             missing -= outcome.length if isinstance(outcome, Episode) else expected
-        return missing
+            running += outcome is None
+        return missing, running
 
     # --- who does what ---------------------------------------------------------------------------
 
@@ -244,15 +246,18 @@ class Pool:
 
     def _extend(self, batch: _Batch, ready: list[Worker]) -> None:
         """Begin further episodes of the batch. More than are expected to be needed only where
-        nothing else waits, or the little that is missing is not worth an episode."""
+        nothing else waits; for the few steps that may be missing at the end, when that is sure."""
         expected = self._lengths.get(batch.job_of(0, 1).purpose, 0.0)
         for depth in range(AHEAD):
             for worker in sorted(ready, key=lambda worker: worker.n_jobs):
-                missing = self._missing(batch)
-                wanted = missing > 0.25 * expected or (not self._waiting and depth == 0)
-                if depth > 0:
+                if len(worker.urgent) != depth:
+                    continue
+                missing, running = self._missing(batch)
+                if depth == 0:
+                    wanted = missing > 0.25 * expected or not running or not self._waiting
+                else:
                     wanted = expected > 0 and missing > 2 * len(ready) * expected
-                if wanted and len(worker.urgent) == depth:
+                if wanted:
                     job = batch.next_job()
                     self._wanted[job] = _Wanted(batch.policy, is_urgent=True)
                     self._send(worker, job)

@@ -6,7 +6,7 @@ rows are written in order. A checkpoint carries what still waits, so that nothin
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from moie.rollout.episode import Job
@@ -26,6 +26,8 @@ class Entry:
     policy: Policy | None
     jobs: dict[str, list[Job]]
     row: Row | None = None
+    found: Row = field(default_factory=dict)
+    """What the evaluation gave; it becomes part of the row."""
 
     @property
     def all_jobs(self) -> list[Job]:
@@ -60,23 +62,22 @@ class Backlog:
         """The rows that wait for nothing more, in order; they are yours now."""
         rows = []
         while self._entries and self._entries[0].row is not None:
-            entry = self._entries[0]
-            if not self._pool.are_done(entry.all_jobs):
+            if not self._pool.are_done(self._entries[0].all_jobs):
                 break
-            self._measure(entry)
-            rows.append(self._entries.popleft().row)
-        return [row for row in rows if row is not None]
+            self._measure(self._entries[0])
+            entry = self._entries.popleft()
+            rows.append({**(entry.row or {}), **entry.found})
+        return rows
 
     def waiting(self) -> tuple[tuple[Row, Policy | None], ...]:
         """Rows that wait for an evaluation, their own or an earlier one, with the policy to
         evaluate."""
-        return tuple((entry.row, entry.policy) for entry in self._entries if entry.row is not None)
+        with_rows = (entry for entry in self._entries if entry.row is not None)
+        return tuple(({**(e.row or {}), **e.found}, e.policy) for e in with_rows)
 
     def _measure(self, entry: Entry) -> None:
-        """Add what the evaluation gave to the row."""
+        """Wait for the evaluation."""
         discount = self._config.learner.critic.discount
-        found: dict[str, float] = {}
         for kind, jobs in entry.jobs.items():
-            found |= summary(self._pool.collect(jobs), discount, kind)
+            entry.found |= summary(self._pool.collect(jobs), discount, kind)
         entry.policy, entry.jobs = None, {}
-        entry.row = {**(entry.row or {}), **found}

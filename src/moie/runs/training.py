@@ -136,7 +136,6 @@ class Training:
         try:
             while self.counters.iteration < self.config.iterations:
                 show(self.iterate(session))
-                backlog.wait(BACKLOG)
         except (EnvironmentFault, Stopped):
             self._save_aside(session).result()
             for row, _ in self.waiting:  # not complete, but better than none; a resume mends them
@@ -190,6 +189,7 @@ class Training:
         state, report = learning.result()
         learned = time.perf_counter()
         _check_finite(report, iteration)
+        session.backlog.wait(BACKLOG)
 
         n_steps = self.counters.steps + n_new
         self.policy = deploy(self.policy, state, report, scaling, steps, episodes, n_steps)
