@@ -70,6 +70,34 @@ def test_ten_kills_and_the_number_of_workers_change_nothing(task, tmp_path):
     assert (two / "policy.safetensors").read_bytes() == expected
 
 
+def resident(pid: int) -> float:
+    """Memory of a process, in MB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+
+
+def test_memory_stays_flat(tmp_path):
+    """300 iterations of Hopper: no process grows after the first 50."""
+    run = tmp_path / "run"
+    process = start("train", "hopper", "--experts", "10", "--iterations", "300", "--out", str(run))
+    seen: dict[int, dict[int, float]] = {}  # by process: iteration, MB
+    while process.poll() is None:
+        done = n_rows(run)
+        if done % 10 == 0 and done:
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+            for pid in (process.pid, *map(int, children.split())):
+                seen.setdefault(pid, {}).setdefault(done, resident(pid))
+        time.sleep(0.02)
+    finish(process)
+    assert len(seen) >= 2
+    for pid, sizes in seen.items():
+        print(f"process {pid}:", {i: round(mb, 1) for i, mb in sizes.items() if i % 50 == 0})
+        # Medians: a learning step needs some 40 MB for a moment.
+        early, late = ([mb for i, mb in sizes.items() if low <= i <= low + 50] for low in (50, 250))
+        assert min(len(early), len(late)) >= 4
+        assert np.median(late) <= 1.01 * np.median(early) + 1.0
+
+
 def replayed(policy, k: int) -> np.ndarray:
     """The state that a prototype's origin leads to."""
     origin = policy.origins[k]

@@ -4,6 +4,7 @@ Cost: all candidates need only rows of one N x N kernel matrix, a running top fe
 beats any sort, and with a traced number of swaps one compilation serves all.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import equinox as eqx
@@ -18,12 +19,10 @@ KEPT = -1
 """Marks a prototype that stays, where the batch row of a new one would stand."""
 
 
-def running_objective(activations: Float[Array, "K N"], runners_up: int) -> Scalar:
-    """`swap_objective`, one expert a row: a running top few beats any sort."""
-    n_experts, n_states = activations.shape
-    top = [jnp.full((n_states,), -1.0, activations.dtype)] * min(runners_up, n_experts)
-    for k in range(n_experts):
-        rest = activations[k]
+def running_objective(activations: Sequence[Float[Array, " N"]], runners_up: int) -> Scalar:
+    """`swap_objective`, one expert an item: a running top few beats any sort."""
+    top = [jnp.full_like(activations[0], -1.0)] * min(runners_up, len(activations))
+    for rest in activations:
         for i, held in enumerate(top):
             top[i], rest = jnp.maximum(held, rest), jnp.minimum(held, rest)
     return jnp.mean(top[0] - sum(top) / len(top))
@@ -88,14 +87,21 @@ class Search(eqx.Module):
             jnp.exp(-anchor.log_std)[:, None],
         )
 
-    def score(self, rows: Int[Array, " K"], runners_up: int) -> tuple[Scalar, Scalar]:
-        """Objective and mean shift of one list of prototypes, given as rows of the kernel."""
-        activations = self.kernel[rows]
-        strength = self.weights * activations
+    def objective(self, rows: Int[Array, " K"], runners_up: int) -> Scalar:
+        """Of a list of prototypes, given as rows of the kernel. They are read one by one, in
+        place: a gather would copy them first."""
+        activations = [
+            jax.lax.dynamic_index_in_dim(self.kernel, rows[k], keepdims=False)
+            for k in range(rows.size)
+        ]
+        return running_objective(activations, runners_up)
+
+    def shift(self, rows: Int[Array, " K"]) -> Scalar:
+        """Mean shift from the anchor of the policy with these prototypes."""
+        strength = self.weights * self.kernel[rows]
         means = (self.actions @ strength) / (jnp.sum(strength, axis=0, keepdims=True) + 1.0)
         z = (means - self.anchor_means) * self.inverse_std
-        shift = 0.5 * jnp.mean(jnp.sum(z * z, axis=0))
-        return running_objective(activations, runners_up), shift
+        return 0.5 * jnp.mean(jnp.sum(z * z, axis=0))
 
 
 def best_rows(
@@ -116,7 +122,7 @@ def best_rows(
     """
     n_experts, n_states = expert_odds.size, state_odds.size
     present = n_states + jnp.arange(n_experts, dtype=jnp.int32)
-    nothing = (search.score(present, runners_up)[0], present)
+    nothing = (search.objective(present, runners_up), present)
 
     def attempt(swaps: Scalar, key: PRNGKeyArray):
         expert_key, state_key = jax.random.split(key)
@@ -128,8 +134,12 @@ def best_rows(
         def keep_best(best, candidate):
             expert, state = candidate
             rows = present.at[expert].set(state)
-            objective, shift = search.score(rows, runners_up)
-            better = (shift < bound) & (objective > best[0])
+            objective = search.objective(rows, runners_up)
+            better = jax.lax.cond(  # few get so far as to need their shift
+                objective > best[0],
+                lambda: search.shift(rows) < bound,
+                lambda: jnp.zeros((), bool),
+            )
             return jax.tree.map(partial(jnp.where, better), (objective, rows), best), None
 
         return jax.lax.scan(keep_best, nothing, (experts, chosen))[0]
