@@ -41,6 +41,7 @@ test: lint
 
 bench: setup
 	$(BIN)/python benchmarks/learner.py
+	$(BIN)/python benchmarks/sampling.py
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info

@@ -62,7 +62,7 @@ def parts(config):
 
 def measure(task: str, experts: int, iterations: int) -> tuple[dict, int]:
     """Seconds of every part in every iteration after the compiling ones, and compilations."""
-    session = Session(task, experts)
+    session = Session(task, experts, packaged=True)
     config = session.config.learner
     critic, swap, shrink, full, partial_update = parts(config)
     anchor_of = jax.jit(Anchor.of)

@@ -18,9 +18,9 @@ prepare()  # jax is imported by now, but has not run anything
 class Session:
     """The paper's settings on one of its tasks."""
 
-    def __init__(self, task: str, experts: int):
+    def __init__(self, task: str, experts: int, *, packaged: bool = False):
         self.config = with_settings(presets.preset(task, 0), {"experts": experts})
-        self.env = tasks.make(task)
+        self.env = tasks.make(task, packaged=packaged)
         self.policy = first_policy(self.config, self.env)
         self.scaling = scaling_of(self.policy, self.config)
         self.state = learner.start(

@@ -117,7 +117,7 @@ def test_one_expert_can_be_seeded_and_is_never_swapped():
 @pytest.mark.parametrize("n_experts", [1, 2, 3, 7])
 def test_running_objective_is_the_objective(n_experts):
     activations = jax.random.uniform(jax.random.key(0), (40, n_experts))
-    found = running_objective(activations.T, 3)
+    found = running_objective(list(activations.T), 3)
     assert float(found) == pytest.approx(float(swap_objective(activations)), abs=1e-6)
 
 

@@ -210,6 +210,9 @@ def learn(config: LearnerConfig, state: LearnerState, batch: Batch) -> tuple[Lea
     return state, report
 
 
+start_jit = jax.jit(start, static_argnums=(0, 1, 2))
+"""`start`, as one program instead of a hundred small ones that would each be compiled."""
+
 learn_jit = jax.jit(learn, static_argnums=0)
 """`learn`, compiled once for a configuration and the shape of its batches."""
 

@@ -77,7 +77,7 @@ class Training:
         self._saved = self.counters
         self._shape = (len(self.policy.feature_names), len(self.policy.action_names))
         key = jax.random.key(config.seed)
-        self.state = learner.start(config.learner, *self._shape, key=key)
+        self.state = learner.start_jit(config.learner, *self._shape, key=key)
 
     def restore(self) -> None:
         """Go on from the last whole checkpoint, if there is one."""
@@ -177,9 +177,10 @@ class Training:
                 visited.append(self._finish(pool)[1].states)
                 n_new += config.batch_steps
         self._start(pool, Purpose.TRAINING, iteration)
-        saving = self._save_aside(session)
+        saving = self._save_aside(session) if self.counters != self._saved else None
         episodes, steps = self._finish(pool)
-        saving.result()
+        if saving is not None:
+            saving.result()
         if iteration == 0 and config.standardise:
             scaling = scaling.with_features(np.concatenate([*visited, steps.states]))
         sampled = time.perf_counter()
