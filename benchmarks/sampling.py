@@ -80,24 +80,25 @@ def one_and_two_workers(task: str, rounds: int) -> None:
     env = tasks.make(task)
     policy = first_policy(presets.preset(tasks.resolve(task), 0), env)
     env.close()
-    seconds: dict[int, list[float]] = {1: [], 2: []}
-    spec = tasks.spec_json(task)
+    spec, found = tasks.spec_json(task), []
+
+    def run(pool: Pool, seed: int, count: int) -> tuple[float, int]:
+        numbers = range(count)
+        jobs = [Job(seed, Purpose.EVALUATION_SAMPLED, 0, number, 1000) for number in numbers]
+        began = time.perf_counter()
+        pool.queue(policy, jobs)
+        n_steps = sum(episode.length for episode in pool.collect(jobs))
+        return time.perf_counter() - began, n_steps
+
     with Pool(spec, 1) as one, Pool(spec, 2) as two:
-        n_steps, count = 0, 16
-        for number in range(rounds + 1):
-            for n_workers, pool in ((1, one), (2, two)):
-                jobs = [
-                    Job(number, Purpose.EVALUATION_SAMPLED, 0, episode, 1000)
-                    for episode in range(count)
-                ]
-                began = time.perf_counter()
-                pool.queue(policy, jobs)
-                n_steps = sum(episode.length for episode in pool.collect(jobs))
-                seconds[n_workers].append(time.perf_counter() - began)
-            if n_steps < 8000:  # they fall early: more of them
-                count, seconds = 16 * int(np.ceil(8000 / n_steps)), {1: [], 2: []}
-    first, second = (np.mean(seconds[n][-rounds:]) for n in (1, 2))
-    print(f"  {count} episodes of {n_steps / count:.0f} steps, one worker, two workers, by turns")
+        run(two, 0, 16)
+        _, n_steps = run(one, 0, 16)
+        count = 16 * max(1, round(16_000 / n_steps))  # more of them where they fall early
+        for number in range(1, rounds + 1):
+            found.append((*run(one, number, count), *run(two, number, count)))
+    first, n_steps, second, _ = np.sum(found, axis=0)
+    length = n_steps / count / rounds
+    print(f"  {count} episodes of {length:.0f} steps, on one worker and on two by turns")
     print(f"  one worker             {n_steps / first:7.0f}")
     print(f"  two workers            {n_steps / second:7.0f}   {first / second:5.2f} times one")
 

@@ -26,7 +26,7 @@ from moie.rollout.process import GONE, Worker, n_cores
 
 TRIES = 3  # a job that costs this many workers is the environment's fault
 POLL = 0.25
-AHEAD = 2  # urgent episodes that a worker is given at once, where they are many
+AHEAD = 2  # episodes of a kind that a worker is given at once, where they are many
 
 
 @dataclass
@@ -155,9 +155,10 @@ class Pool:
 
     def collect(self, jobs: list[Job]) -> list[Episode]:
         """Wait for queued episodes, and return them in order."""
-        while not self.are_done(jobs):
-            self._schedule()
-            self._receive()
+        for job in jobs:
+            while job not in self._outcomes:
+                self._schedule()
+                self._receive()
         outcomes = [self._outcomes[job] for job in jobs]
         for job in jobs:
             self._forget(job)
@@ -240,9 +241,12 @@ class Pool:
         spare = max(1, n_cores() - 1) if self._learning else len(ready)
         spare -= sum(worker.n_jobs > 0 for worker in ready)
         for worker in ready:
-            if spare > 0 and worker.n_jobs == 0 and self._waiting:
+            if self._waiting and worker.n_jobs == 0 and spare > 0:
                 self._send(worker, self._waiting.popleft())
                 spare -= 1
+            # One ahead while there are many, so that no worker waits for the next.
+            if len(worker.patient) == 1 and len(self._waiting) > AHEAD * len(ready):
+                self._send(worker, self._waiting.popleft())
 
     def _extend(self, batch: _Batch, ready: list[Worker]) -> None:
         """Begin further episodes of the batch. More than are expected to be needed only where

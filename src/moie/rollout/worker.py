@@ -129,6 +129,7 @@ def main() -> None:
     connection = Connection(int(sys.argv[1]))
     _, spec, packaged, path = connection.recv()
     sys.path[:] = path
+    sys.setswitchinterval(2e-4)  # seconds; the reader shall not wait for the end of an episode
     inbox: SimpleQueue = SimpleQueue()
     threading.Thread(target=_read, args=(connection, inbox), daemon=True).start()
     try:
