@@ -62,6 +62,18 @@ class Slow(Long):
         return super().step(action)
 
 
+class Single(Slow):
+    """Only one in a process, as where a licence or a port is needed."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        if Single.made:
+            raise RuntimeError("the port is in use")
+        Single.made += 1
+
+
 class Scales(Walk):
     """Features of size 1e-3, 1e3 and one that never changes; actions in -100..100."""
 
@@ -175,7 +187,19 @@ def trouble(kind: str, seed: int | str, step: int, *marker: object) -> str:
     return " ".join(map(str, (kind, seed, step, *marker)))
 
 
-for _class in (Walk, Long, Slow, Scales, Asymmetric, Grid, Wide, Modules, Trouble, LongTrouble):
+for _class in (
+    Walk,
+    Long,
+    Slow,
+    Single,
+    Scales,
+    Asymmetric,
+    Grid,
+    Wide,
+    Modules,
+    Trouble,
+    LongTrouble,
+):
     gym.register(f"{_class.__name__}-v0", f"{__name__}:{_class.__name__}", max_episode_steps=60)
 for _kind in (*Unfit.SPACES, "broken"):
     gym.register(f"{_kind.capitalize()}-v0", f"{__name__}:Unfit", kwargs={"kind": _kind})

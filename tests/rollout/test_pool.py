@@ -99,6 +99,36 @@ def test_an_evaluation_is_put_aside_for_the_batch() -> None:
         assert content(pool.collect(jobs)) == expected
 
 
+def test_where_there_can_be_one_environment_only_the_batch_waits() -> None:
+    task, jobs = "tests.probes:Slow-v0", [evaluation(0)]
+    policy = tiny.policy(task)
+    with pool_of(task, 1) as pool:
+        batch = content(pool.sample(policy, job, 3), 3)
+        expected = content(collected(pool, policy, jobs))
+    with pool_of("tests.probes:Single-v0", 1) as pool:
+        pool.queue(policy, jobs)
+        wait_a_moment(pool, 30, until=lambda: bool(pool._workers[0].patient))
+        assert content(pool.sample(policy, job, 3), 3) == batch
+        assert content(pool.collect(jobs)) == expected
+        assert pool.replaced == 0
+
+
+def test_the_episode_that_kills_a_worker_is_blamed_not_the_one_that_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jobs = [evaluation(0)]
+    monkeypatch.setenv(probes.TROUBLE, probes.trouble("die", jobs[0].seed, 20))
+    task = "tests.probes:LongTrouble-v0"
+    with pool_of(task, 1) as pool:
+        pool.queue(tiny.policy(task), jobs)
+        for iteration in range(40):
+            assert pool.sample(tiny.policy(task), partial(job, iteration=iteration), 30)
+        with pytest.raises(EnvironmentFault, match="3 workers died") as caught:
+            pool.collect(jobs)
+        assert caught.value.record["seed"] == jobs[0].seed
+        assert pool.replaced == 3
+
+
 def test_a_worker_killed_with_an_evaluation_put_aside_changes_nothing() -> None:
     task, jobs = "tests.probes:Slow-v0", [evaluation(0)]
     policy, other = tiny.policy(task), tiny.policy(task, weights=np.ones(3))

@@ -311,6 +311,27 @@ def test_a_fault_stops_the_run_with_what_repeats_it(
     assert not (run / "fault.json").exists()
 
 
+@pytest.mark.parametrize("iteration", [0, 2, 4])
+def test_a_fault_in_an_evaluation_loses_no_row(
+    iteration: int,
+    clean: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture,
+) -> None:
+    seed, run = Job(0, Purpose.EVALUATION_MEAN, iteration, 0, 0).seed, tmp_path / "run"
+    monkeypatch.setenv(probes.TROUBLE, probes.trouble("raise", seed, 1))
+    for words in (tiny.arguments(TROUBLE, run, iterations=4), ["resume", str(run)]):
+        assert cli.main(words) == 2
+        assert f"seed={seed}" in capfd.readouterr().err
+        # What was learned before the fault came up is there, whether measured or not.
+        learned = moie.load(run).trained["iterations"]
+        assert [row["iteration"] for row in tiny.metrics(run)] == list(range(learned))
+    monkeypatch.delenv(probes.TROUBLE)
+    assert cli.main(["resume", str(run)]) == 0
+    assert_same(run, clean)
+
+
 # --- a full disk ---------------------------------------------------------------------------------
 
 
@@ -355,12 +376,13 @@ def test_a_full_disk_stops_the_run_and_harms_nothing(
     assert "free some space, then resume" in error
     assert all(line.startswith(("iteration", WALK)) for line in progress)
     assert tiny.leftovers(run) == []
-    for name in ("policy.safetensors", "checkpoints/000001", "checkpoints/000002"):
-        before, now = half / name, run / name
-        if before.is_dir():
-            assert tiny.contents(now) == tiny.contents(before)
-        else:
-            assert now.read_bytes() == before.read_bytes()
+    kept = checkpoint.present(run / "checkpoints")
+    assert len(kept) == 2
+    assert tiny.policy_bytes(run) == tiny.policy_bytes(kept[-1])
+    for now in kept:
+        before = half / "checkpoints" / now.name
+        assert not before.exists() or tiny.contents(now) == tiny.contents(before)
+    assert limit_of is not checkpoint_too_large or kept[-1].name == "000002"
 
     assert cli.main(["resume", str(run)]) == 0
     assert tiny.policy_bytes(run) == tiny.policy_bytes(walk)

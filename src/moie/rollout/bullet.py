@@ -81,7 +81,7 @@ class BatchedWalker(gym.Wrapper):
         robot.calc_state = self.observe  # for the package's `reset`
 
     def reset(self, **kwargs: Any) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        self.n_steps = 0
+        self.n_steps, self.is_broken = 0, False
         return self.walker.reset(**kwargs)
 
     def render(self) -> Any:
@@ -159,9 +159,9 @@ class BatchedWalker(gym.Wrapper):
         angles = rounded[8 : 8 + len(joints) : 2]
         robot.joints_at_limit = sum([abs(angle) > AT_LIMIT for angle in angles])
         robot.joint_speeds = self.speeds = found[9 : 8 + len(joints) : 2]
-        self.is_broken = isnan(sum(rounded))
-        if max(rounded) > 5 or min(rounded) < -5 or self.is_broken:
-            return np.clip(found, -5, 5)
+        if isnan(sum(rounded)) or max(rounded) > 5 or min(rounded) < -5:
+            found = np.clip(found, -5, 5)
+            self.is_broken = bool(np.isnan(found).any())
         return found
 
     def _torso_and_places(self):

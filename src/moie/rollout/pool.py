@@ -72,7 +72,7 @@ class Pool:
     ):
         """`spec` and `packaged` are those of `tasks.make`. `timeout`: seconds without a sign of
         life after which a worker is replaced. `check` is called while waiting and may raise."""
-        self._make = lambda: Worker(spec, packaged)
+        self._make = lambda: Worker(spec, packaged, timeout)
         self._timeout, self._check = timeout, check
         self._workers = [self._make() for _ in range(n_workers)]
         self._lost_idle_seconds = 0.0  # of workers that were replaced
@@ -150,8 +150,8 @@ class Pool:
             self._learning = False
 
     def are_done(self, jobs: Iterable[Job]) -> bool:
-        """Whether `collect` would not have to wait."""
-        return all(job in self._outcomes for job in jobs)
+        """Whether `collect` would neither wait nor raise."""
+        return all(isinstance(self._outcomes.get(job), Episode) for job in jobs)
 
     def collect(self, jobs: list[Job]) -> list[Episode]:
         """Wait for queued episodes, and return them in order."""
@@ -298,7 +298,7 @@ class Pool:
             except GONE:
                 self._replace(worker)
         for worker in list(self._workers):
-            if worker.is_silent(self._timeout):
+            if worker.is_broken or worker.is_silent(self._timeout):
                 self._replace(worker)
 
     def _take(self, worker: Worker, kind: str, content: object) -> None:
@@ -314,6 +314,8 @@ class Pool:
             fault = EnvironmentFault(text)
             fault.record = record
             self._settle(worker, job, fault)
+        elif kind == "at" and isinstance(content, Job):
+            worker.at = content
         elif kind == "cancelled" and isinstance(content, Job):
             worker.close_job(content)
             if content in self._wanted:  # asked for again since

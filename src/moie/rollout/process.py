@@ -7,10 +7,10 @@ start once, do not import jax, and Ctrl-C does not reach them.
 import os
 import pickle
 import socket
+import struct
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from moie.rollout.episode import Job
@@ -28,8 +28,12 @@ def n_cores() -> int:
 class Worker:
     """One process, and the episodes that it owes us."""
 
-    def __init__(self, spec: str, packaged: bool):
+    def __init__(self, spec: str, packaged: bool, timeout: float):
+        """`timeout`: seconds after which a worker that reads nothing is given up."""
         ours, theirs = socket.socketpair()
+        whole, part = divmod(timeout, 1)
+        limit = struct.pack("ll", int(whole), int(1e6 * part))
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "moie.rollout.worker", str(theirs.fileno())],
@@ -42,7 +46,8 @@ class Worker:
         self.connection = Connection(ours.detach())
         self.urgent: dict[Job, int] = {}  # in the order of asking, with their policies' numbers
         self.patient: dict[Job, int] = {}
-        self.ready = False
+        self.at: Job | None = None
+        self.ready = self.is_broken = False
         self.heard = time.monotonic()
         self._policies: set[int] = set()  # that the worker has
         self._idle_seconds, self._idle_since = 0.0, self.heard
@@ -55,7 +60,9 @@ class Worker:
 
     @property
     def running(self) -> Job | None:
-        """The episode it must be at: urgent ones come first."""
+        """The episode it is at: what it says, or the one it must have gone on to."""
+        if self.at is not None and self.owes(self.at):
+            return self.at
         return next(iter(self.urgent or self.patient), None)
 
     @property
@@ -67,7 +74,7 @@ class Worker:
     def send(self, job: Job, policy: Policy, number: int, is_urgent: bool) -> None:
         """Ask for an episode. The policy, known by its number, is sent where it is not there."""
         if not self.n_jobs:
-            self.heard = time.monotonic()
+            self.at, self.heard = job, time.monotonic()
             self._idle_seconds += self.heard - self._idle_since
         if number not in self._policies:
             self._policies = {*self.urgent.values(), *self.patient.values(), number}
@@ -79,6 +86,7 @@ class Worker:
         """It owes us this one no more."""
         self.urgent.pop(job, None)
         self.patient.pop(job, None)
+        self.at = self.running
         if not self.n_jobs:
             self._idle_since = time.monotonic()
 
@@ -95,8 +103,10 @@ class Worker:
         self._tell("cancel", job)
 
     def _tell(self, *message: object) -> None:
-        with suppress(*GONE):  # the pool learns of a death where it reads
+        try:
             self.connection.send(message)
+        except GONE:  # dead, or the message is left incomplete
+            self.is_broken = True
 
     def is_silent(self, timeout: float) -> bool:
         """Owes us something, and gave no sign of life for too long."""

@@ -10,6 +10,7 @@ were asked for as urgent are run first, in an environment of their own.
 
 import contextlib
 import os
+import random
 import signal
 import sys
 import threading
@@ -19,6 +20,8 @@ from functools import partial
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
+
+import numpy as np
 
 from moie.errors import EnvironmentFault
 from moie.rollout import tasks
@@ -34,6 +37,7 @@ class Server:
         self.connection, self.inbox = connection, inbox
         self.spec, self.packaged = spec, packaged
         self.idle = [self.make()]  # environments that no episode is under way in
+        self.second_is_possible = True
         self.policies: dict[int, Any] = {}
         self.urgent: deque = deque()
         self.patient: deque = deque()
@@ -82,12 +86,34 @@ class Server:
         self.take_all()
         if job in self.cancelled:
             raise Cancelled
-        while self.urgent and not is_urgent:
-            self.run(*self.urgent.popleft())
-            self.take_all()
+        if self.urgent and not is_urgent and self.has_second():
+            self.run_urgent()
+            self.say("at", job)
         if time.monotonic() - self.last_sign > HEARTBEAT:
             self.say("alive", None)
         return self.limits[job]
+
+    def has_second(self) -> bool:
+        """Whether there is an environment beside the one that is in use. Where a second can not be
+        made, urgent episodes wait for the end of the present one."""
+        if not self.idle and self.second_is_possible:
+            self.say("alive", None)
+            try:
+                self.idle.append(self.make())
+            except Exception:  # the user's own code may raise anything
+                self.second_is_possible = False
+        return bool(self.idle)
+
+    def run_urgent(self) -> None:
+        """Urgent episodes in between; one that was put aside finds Python's and NumPy's global
+        random numbers as it left them."""
+        before, before_numpy = random.getstate(), np.random.get_state()
+        while self.urgent:
+            self.say("at", self.urgent[0][0])
+            self.run(*self.urgent.popleft())
+            self.take_all()
+        random.setstate(before)
+        np.random.set_state(before_numpy)
 
     def say(self, kind: str, content: Any) -> None:
         """To the parent."""
@@ -96,7 +122,7 @@ class Server:
 
     def run(self, job: Any, number: int, is_urgent: bool) -> None:
         """One episode, and what became of it to the parent."""
-        env = self.idle.pop() if self.idle else self.make()
+        env = self.idle.pop()
         try:
             if job in self.cancelled:
                 raise Cancelled

@@ -136,15 +136,16 @@ class Training:
         try:
             while self.counters.iteration < self.config.iterations:
                 show(self.iterate(session))
-        except (EnvironmentFault, Stopped):
+            self._save_aside(session).result()
+            row = {"iteration": self.counters.iteration, "steps": self.counters.steps}
+            backlog.begin(self.counters.iteration, self.policy, row)
+            backlog.wait()
+        except (EnvironmentFault, InputError, Stopped):
             self._save_aside(session).result()
             for row, _ in self.waiting:  # not complete, but better than none; a resume mends them
-                session.records.write(row)
+                if row["iteration"] < self.counters.iteration:
+                    session.records.write(row)
             raise
-        self._save_aside(session).result()
-        row = {"iteration": self.counters.iteration, "steps": self.counters.steps}
-        backlog.begin(self.counters.iteration, self.policy, row)
-        backlog.wait()
         for row in backlog.complete():
             session.records.write(row)
             show(row)
@@ -178,9 +179,11 @@ class Training:
                 n_new += config.batch_steps
         self._start(pool, Purpose.TRAINING, iteration)
         saving = self._save_aside(session) if self.counters != self._saved else None
-        episodes, steps = self._finish(pool)
-        if saving is not None:
-            saving.result()
+        try:
+            episodes, steps = self._finish(pool)
+        finally:
+            if saving is not None:
+                saving.result()
         if iteration == 0 and config.standardise:
             scaling = scaling.with_features(np.concatenate([*visited, steps.states]))
         sampled = time.perf_counter()
