@@ -14,7 +14,9 @@ import pytest
 
 import moie
 from moie.rollout import tasks
+from moie.rollout.episode import Job, Purpose, run_episode
 from tests import tiny
+from tests.rollout.test_bullet import WALKERS, both, compare
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +71,22 @@ def test_ten_kills_and_the_number_of_workers_change_nothing(task, tmp_path):
     finish(start("train", task, *THIRTY, "--workers", "2", "--out", str(two)))
     assert (two / "policy.safetensors").read_bytes() == expected
     assert tiny.metrics(two) == tiny.metrics(one)
+
+
+@pytest.mark.parametrize("task", WALKERS)
+def test_ten_random_and_ten_trained_episodes_equal_the_packages(task, tmp_path):
+    options = {"experts": 10, "iterations": 25, "evaluation_every": 0, "evaluation_episodes": 1}
+    policy = moie.train(task, out=tmp_path / "run", workers=2, quiet=True, **options).policy
+    ours, theirs = both(task)
+    rng, size = np.random.default_rng(0), ours.action_space.shape
+    random, trained = [], []
+    for number in range(10):
+        actions = rng.uniform(-1, 1, (1000, *size)).astype(np.float32)
+        random.append(compare(ours, theirs, number, actions))
+        job = Job(9, Purpose.EVALUATION_SAMPLED, 0, number, 1000)
+        actions = policy.clipped(run_episode(ours, policy, job).taken)
+        trained.append(compare(ours, theirs, job.seed, actions))
+    print(task, "steps of random episodes:", random, "of trained ones:", trained)
 
 
 def resident(pid: int) -> float:
