@@ -40,6 +40,11 @@ class Clock:
         return result
 
 
+def as_packaged(task: str):
+    """What `gymnasium.make` gives, without our repair of resets."""
+    return tasks.make(task, packaged=True).env
+
+
 def steps_per_second(env, n_steps: int, first_seed: int = 0) -> float:
     """Of whole episodes with uniformly random actions, resets included."""
     rng = np.random.default_rng(first_seed)
@@ -57,7 +62,7 @@ def steps_per_second(env, n_steps: int, first_seed: int = 0) -> float:
 
 def one_process(task: str, rounds: int) -> None:
     """Packaged, ours, physics alone, by turns."""
-    theirs, ours = tasks.make(task, packaged=True), tasks.make(task)
+    theirs, ours = as_packaged(task), tasks.make(task)
     found = []
     for number in range(rounds + 1):
         packaged = steps_per_second(theirs, STEPS, number)
@@ -105,7 +110,7 @@ def one_and_two_workers(task: str, rounds: int) -> None:
 
 def training(task: str, iterations: int, every: int) -> None:
     """`moie train` with two workers, against the packaged environment before and after."""
-    env = tasks.make(task, packaged=True)
+    env = as_packaged(task)
     before = steps_per_second(env, STEPS)
     with tempfile.TemporaryDirectory() as folder:
         options = {"experts": 10, "evaluation_every": every, "iterations": iterations}

@@ -8,6 +8,8 @@ operations in the same order and precision, so observations and rewards are equa
 is why NumPy's functions are called where Python's own could round the last bit differently.
 """
 
+from functools import partial
+from inspect import isbuiltin
 from math import inf, isnan, sqrt
 from typing import Any
 
@@ -58,6 +60,9 @@ class BatchedWalker(gym.Wrapper):
         robot = walker.robot
         self.walker, self.robot = walker, robot
         self.client = walker._p._client
+        for name, function in vars(pybullet).items():  # else looked up anew with each call
+            if isbuiltin(function):
+                setattr(walker._p, name, partial(function, physicsClientId=self.client))
         (self.body,) = robot.objects
         ((self.ground, _),) = walker.ground_ids
         self.joints = [joint.jointIndex for joint in robot.ordered_joints]
