@@ -93,7 +93,7 @@ def test_an_evaluation_is_put_aside_for_the_batch() -> None:
         expected = content(collected(pool, other, jobs))
     with pool_of(task, 1) as pool:
         pool.queue(other, jobs)
-        wait_a_moment(pool, 30, until=lambda: bool(pool._workers[0].patient))
+        wait_a_moment(pool, 30, until=lambda: bool(pool._crew.workers[0].patient))
         assert content(pool.sample(policy, job, 3), 3) == batch
         assert not pool.are_done(jobs)
         assert content(pool.collect(jobs)) == expected
@@ -107,7 +107,7 @@ def test_where_there_can_be_one_environment_only_the_batch_waits() -> None:
         expected = content(collected(pool, policy, jobs))
     with pool_of("tests.probes:Single-v0", 1) as pool:
         pool.queue(policy, jobs)
-        wait_a_moment(pool, 30, until=lambda: bool(pool._workers[0].patient))
+        wait_a_moment(pool, 30, until=lambda: bool(pool._crew.workers[0].patient))
         assert content(pool.sample(policy, job, 3), 3) == batch
         assert content(pool.collect(jobs)) == expected
         assert pool.replaced == 0
@@ -135,7 +135,7 @@ def test_a_worker_killed_with_an_evaluation_put_aside_changes_nothing() -> None:
     killed: list[int] = []
 
     def kill() -> None:
-        if not killed and pool._workers[0].urgent and pool._workers[0].patient:
+        if not killed and pool._crew.workers[0].urgent and pool._crew.workers[0].patient:
             killed.append(pool.pids[0])
             os.kill(killed[0], signal.SIGKILL)
 
@@ -144,7 +144,7 @@ def test_a_worker_killed_with_an_evaluation_put_aside_changes_nothing() -> None:
         expected = content(collected(pool, other, jobs))
     with pool_of(task, 1, check=lambda: kill()) as pool:
         pool.queue(other, jobs)
-        wait_a_moment(pool, 30, until=lambda: bool(pool._workers[0].patient))
+        wait_a_moment(pool, 30, until=lambda: bool(pool._crew.workers[0].patient))
         assert content(pool.sample(policy, job, 30), 30) == batch
         assert content(pool.collect(jobs)) == expected
         assert pool.replaced == len(killed) == 1

@@ -11,7 +11,6 @@ import jax
 import numpy as np
 
 from moie.core.batch import Batch
-from moie.core.entropy import NO_FLOOR
 from moie.errors import EnvironmentFault, InputError, Stopped
 from moie.learn import learner
 from moie.learn.learner import LearnerState, Report
@@ -30,6 +29,7 @@ from moie.runs.evaluation import longest_episode
 from moie.runs.files import as_json, remove_leftovers, write_bytes
 from moie.runs.progress import Progress
 from moie.runs.records import Records, read, summary
+from moie.runs.reporting import check_finite, numbers, whole
 
 BACKLOG = 1  # evaluations that may still be under way when the next batch is begun
 
@@ -192,7 +192,7 @@ class Training:
         pool.tend(learning)
         state, report = learning.result()
         learned = time.perf_counter()
-        _check_finite(report, iteration)
+        check_finite(report, iteration)
         session.backlog.wait(BACKLOG)
 
         n_steps = self.counters.steps + n_new
@@ -203,8 +203,8 @@ class Training:
         entry.row = {
             "iteration": iteration,
             "steps": n_steps,
-            **summary(_whole(episodes, config), config.learner.critic.discount, "batch"),
-            **_numbers(report),
+            **summary(whole(episodes, config.batch_steps), config.learner.critic.discount, "batch"),
+            **numbers(report),
             "seconds_sampling": sampled - began,
             "seconds_learning": learned - sampled,
             "seconds_simulating": sum(episode.seconds for episode in episodes),
@@ -245,45 +245,6 @@ class Training:
         file, content = self.run.policy_file, policy_file.to_bytes(policy)
         if not file.is_file() or file.read_bytes() != content:
             write_bytes(file, content)
-
-
-def _whole(episodes: list[Episode], config: RunConfig) -> list[Episode]:
-    """Those that came to their own end within the batch. The last one may have been run beyond it,
-    with several workers; what is recorded must not depend on that."""
-    ends = np.cumsum([episode.length for episode in episodes])
-    return [
-        e for e, end in zip(episodes, ends, strict=True) if e.finished and end <= config.batch_steps
-    ]
-
-
-def _check_finite(report: Report, iteration: int) -> None:
-    for name, value in _numbers(report).items():
-        if isinstance(value, float) and not np.isfinite(value):
-            raise InputError(
-                f"learning diverged in iteration {iteration}: {name} is {value}; the last "
-                "checkpoint is intact; smaller rates or rewards may help"
-            )
-
-
-def _numbers(report: Report) -> dict[str, float | int | None]:
-    """A report's scalars as plain numbers, with what follows from them."""
-    floor = float(report.entropy_floor)
-    share = np.asarray(report.share)
-    return {
-        "kl": float(report.kl),
-        "entropy": float(report.entropy),
-        "entropy_floor": floor if floor > NO_FLOOR else None,
-        "weight_step": float(report.weight_step),
-        "mean_step": float(report.mean_step),
-        "covariance_step": float(report.covariance_step),
-        "swaps": int(report.swaps),
-        "deletions": int(report.deletions),
-        "full_update": int(report.full_update),
-        "default_share": float(report.default_share),
-        "coverage": 1.0 - float(report.default_share),
-        "experts_in_use": int(np.sum(share > 0.01)),
-        "critic_loss": float(report.critic_loss),
-    }
 
 
 def train(path: Path, config: RunConfig, machinery: Machinery) -> RunDirectory:

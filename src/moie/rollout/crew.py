@@ -1,0 +1,179 @@
+"""The workers of a pool: who owes which episode, what came back, who has to be replaced.
+
+A worker that dies or falls silent is replaced, and its episodes are to be repeated.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from multiprocessing.connection import Connection, wait
+from weakref import WeakKeyDictionary
+
+from moie.errors import EnvironmentFault, InputError
+from moie.rollout.episode import Episode, Job, Purpose
+from moie.rollout.policy import Policy
+from moie.rollout.process import GONE, Worker
+
+TRIES = 3  # a job that costs this many workers is the environment's fault
+POLL = 0.25
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An episode that was asked for and not dropped."""
+
+    policy: Policy
+    is_urgent: bool
+
+
+class Crew:
+    """A few workers and the episodes they owe us."""
+
+    def __init__(
+        self,
+        spec: str,
+        packaged: bool,
+        n_workers: int,
+        timeout: float,
+        check: Callable[[], None],
+    ):
+        """`spec` and `packaged` are those of `tasks.make`. `timeout`: seconds without a sign of
+        life after which a worker is replaced. `check` is called while waiting and may raise."""
+        self._make = lambda: Worker(spec, packaged, timeout)
+        self._timeout, self._check = timeout, check
+        self.workers = [self._make() for _ in range(n_workers)]
+        self.wanted: dict[Job, Wanted] = {}
+        self.outcomes: dict[Job, Episode | EnvironmentFault] = {}
+        self.repeat: deque[Job] = deque()
+        """Lost with a worker, and wanted."""
+        self.lengths: dict[Purpose, float] = {}
+        """Of recent episodes, in steps."""
+        self.replaced = 0
+        self._lost_idle_seconds = 0.0  # of workers that were replaced
+        self._deaths: dict[Job, int] = {}
+        self._false_starts = 0
+        self._numbers: WeakKeyDictionary[Policy, int] = WeakKeyDictionary()
+        self._next_number = count()
+
+    @property
+    def ready(self) -> list[Worker]:
+        """Those that have made their environment."""
+        return [worker for worker in self.workers if worker.ready]
+
+    @property
+    def idle_seconds(self) -> float:
+        """Time that workers had nothing to do, added up over all of them."""
+        return self._lost_idle_seconds + sum(worker.idle_seconds for worker in self.workers)
+
+    def send(self, worker: Worker, job: Job) -> None:
+        """Give a wanted episode to a worker."""
+        wanted = self.wanted.get(job)
+        if wanted is not None:
+            number = self._numbers.setdefault(wanted.policy, next(self._next_number))
+            worker.send(job, wanted.policy, number, wanted.is_urgent)
+
+    def limit(self, job: Job, n_steps: int) -> None:
+        """No more than so many steps of an episode are needed."""
+        for worker in self.workers:
+            if worker.owes(job):
+                worker.limit(job, n_steps)
+
+    def forget(self, job: Job) -> None:
+        """An episode that was handed over, or is not needed."""
+        self.wanted.pop(job, None)
+        self.outcomes.pop(job, None)
+        self._deaths.pop(job, None)
+        for worker in self.workers:
+            if worker.owes(job):
+                worker.cancel(job)
+
+    def close(self) -> None:
+        """End all workers."""
+        for worker in self.workers:
+            worker.kill()
+        self.workers = []
+
+    def receive(self, bell: Connection) -> None:
+        """Wait a moment for messages, or for the bell, take them in, and replace what died or fell
+        silent."""
+        self._check()
+        connections = {worker.connection: worker for worker in self.workers}
+        for connection in wait([*connections, bell], timeout=POLL):
+            if connection is bell:
+                bell.recv()
+                continue
+            worker = connections[connection]  # type: ignore[index]
+            try:
+                while worker.connection.poll():
+                    self._take(worker, *worker.connection.recv())
+            except GONE:
+                self._replace(worker)
+        for worker in list(self.workers):
+            if worker.is_broken or worker.is_silent(self._timeout):
+                self._replace(worker)
+
+    def _take(self, worker: Worker, kind: str, content: object) -> None:
+        worker.heard = time.monotonic()
+        if kind == "ready":
+            worker.ready, self._false_starts = True, 0
+        elif kind == "broken":
+            raise InputError(f"a worker could not make the environment: {content}")
+        elif kind == "done" and isinstance(content, Episode):
+            self._settle(worker, content.job, content)
+        elif kind == "fault" and isinstance(content, tuple):
+            job, text, record = content
+            fault = EnvironmentFault(text)
+            fault.record = record
+            self._settle(worker, job, fault)
+        elif kind == "at" and isinstance(content, Job):
+            worker.at = content
+        elif kind == "cancelled" and isinstance(content, Job):
+            worker.close_job(content)
+            if content in self.wanted:  # asked for again since
+                self.repeat.append(content)
+
+    def _settle(self, worker: Worker, job: Job, outcome: Episode | EnvironmentFault) -> None:
+        worker.close_job(job)
+        if job not in self.wanted:
+            return
+        self.outcomes[job] = outcome
+        if isinstance(outcome, Episode) and not self.wanted[job].is_urgent:
+            before = self.lengths.get(job.purpose, outcome.length)
+            self.lengths[job.purpose] = 0.8 * before + 0.2 * outcome.length
+
+    def _replace(self, worker: Worker) -> None:
+        """A new process in the place of a dead or hanging one; its episodes are repeated."""
+        worker.kill()
+        self.replaced += 1
+        self._lost_idle_seconds += worker.idle_seconds
+        if not worker.ready:
+            self._false_starts += 1
+            if self._false_starts >= TRIES:
+                raise InputError(f"{TRIES} workers died or hung while making the environment")
+        self.workers[self.workers.index(worker)] = self._make()
+        job = worker.running
+        if job is not None and job in self.wanted:
+            self._deaths[job] = self._deaths.get(job, 0) + 1
+            if self._deaths[job] >= TRIES:
+                self._settle(worker, job, self._deadly(job))
+        lost = [job for job in (*worker.urgent, *worker.patient) if job in self.wanted]
+        self.repeat.extendleft(reversed(lost))
+
+    def _deadly(self, job: Job) -> EnvironmentFault:
+        """The fault of an episode that no worker survives."""
+        task = self.wanted[job].policy.task
+        reason = f"{TRIES} workers died or gave no sign of life for {self._timeout:g} s"
+        fault = EnvironmentFault(
+            f"{task}: {reason} in the episode that starts with reset(seed={job.seed}); "
+            f"iteration {job.iteration}, episode {job.number}"
+        )
+        fault.record = {
+            "task": task,
+            "seed": job.seed,
+            "iteration": job.iteration,
+            "episode": job.number,
+            "error": reason,
+        }
+        return fault
