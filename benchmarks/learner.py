@@ -77,11 +77,11 @@ def measure(task: str, experts: int, iterations: int) -> tuple[dict, int]:
         anchor = anchor_of(state.policy, batch.states, batch.taken)
         kind, policy = full, state.policy
         if iteration % 2:
-            swapped = add("swap", swap, state.policy, batch, anchor, state.n_swaps, key)
+            swapped = add("swap", swap, state.policy, batch, anchor, state.own.n_swaps, key)
             kind = partial_update
             policy = add("compress", shrink, swapped, batch, advantages, anchor)
         problem = Problem(batch.states, batch.taken, advantages, anchor, jnp.asarray(-1e4))
-        add("update", kind, policy, state.moments, problem, key)
+        add("update", kind, policy, state.own.moments, problem, key)
         session.take(*add("all", learner.learn_jit, config, state, batch))
     return seconds, learner.learn_jit._cache_size()
 

@@ -8,15 +8,18 @@ workers, by turns; then real training, where the packaged environment is measure
 """
 
 import argparse
+import math
 import tempfile
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pybullet
 
 import moie
 from moie import presets
+from moie.learn import learner
 from moie.rollout import bullet, tasks
 from moie.rollout.episode import Job, Purpose
 from moie.rollout.pool import Pool
@@ -83,7 +86,11 @@ def one_process(task: str, rounds: int) -> None:
 def one_and_two_workers(task: str, rounds: int) -> None:
     """A queue of episodes of the untrained policy, the same on one worker and on two."""
     env = tasks.make(task)
-    policy = first_policy(presets.preset(tasks.resolve(task), 0), env)
+    config = presets.preset(tasks.resolve(task), 0)
+    spaces = (env.observation_space, env.action_space)
+    sizes = (math.prod(space.shape) for space in spaces)
+    untrained = learner.start_jit(config.learner, *sizes, key=jax.random.key(0)).policy
+    policy = first_policy(config, env, untrained)
     env.close()
     spec, found = tasks.spec_json(task), []
 

@@ -1,5 +1,7 @@
 """A training session in one process, for benchmarks: sample, learn, go on."""
 
+import math
+
 import jax
 
 from moie import presets
@@ -21,14 +23,12 @@ class Session:
     def __init__(self, task: str, experts: int, *, packaged: bool = False):
         self.config = with_settings(presets.preset(task, 0), {"experts": experts})
         self.env = tasks.make(task, packaged=packaged)
-        self.policy = first_policy(self.config, self.env)
+        spaces = (self.env.observation_space, self.env.action_space)
+        sizes = (math.prod(space.shape or ()) for space in spaces)
+        key = jax.random.key(self.config.seed)
+        self.state = learner.start_jit(self.config.learner, *sizes, key=key)
+        self.policy = first_policy(self.config, self.env, self.state.policy)
         self.scaling = scaling_of(self.policy, self.config)
-        self.state = learner.start(
-            self.config.learner,
-            len(self.policy.feature_names),
-            len(self.policy.action_names),
-            key=jax.random.key(self.config.seed),
-        )
 
     def sample(self) -> Batch:
         """The next iteration's batch."""

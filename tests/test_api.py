@@ -31,7 +31,7 @@ def test_train_load_predict_explain(pendulum: Path) -> None:
 
 def test_a_run_gives_its_policy_and_its_metrics(pendulum: Path) -> None:
     run = moie.Run(pendulum)
-    assert run.policy.trained == {"seed": 0, "iterations": 4, "steps": 512}
+    assert run.policy.trained == {"algorithm": "moie", "seed": 0, "iterations": 4, "steps": 512}
     assert [row["iteration"] for row in run.metrics] == [0, 1, 2, 3, 4]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import moie
 from moie import api
 from moie.rollout import tasks
-from moie.rollout.policy import Policy
+from moie.rollout.policy import Mixture
 
 ROOT = Path(__file__).parent.parent
 SETTINGS: dict[str, Any] = {
@@ -29,7 +29,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def policy(task: str = "tests.probes:Walk-v0", experts: int = 3, **changes: Any) -> Policy:
+def policy(task: str = "tests.probes:Walk-v0", experts: int = 3, **changes: Any) -> Mixture:
     """A policy that acts differently in different states, without any training."""
     env = tasks.make(task)
     shape, bounds = env.observation_space.shape, env.action_space
@@ -55,8 +55,9 @@ def policy(task: str = "tests.probes:Walk-v0", experts: int = 3, **changes: Any)
         "action_shape": bounds.shape,
         "share": np.full(experts, 0.25),
         "lead": np.full(experts, 1 / experts),
+        "distances": np.zeros(experts),
     }
-    return Policy(**(values | changes))
+    return Mixture(**(values | changes))
 
 
 def train(task: str, out: Path, **settings: Any) -> moie.Run:

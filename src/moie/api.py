@@ -79,9 +79,12 @@ def n_workers(given: int | None) -> int:
 
 
 def default_out(config: RunConfig) -> Path:
-    """runs/TASK-kEXPERTS-sSEED, with a number behind if that is taken."""
+    """runs/TASK[-ALGORITHM][-kEXPERTS]-sSEED, with a number behind if that is taken."""
     name = re.sub(r"[^\w.-]+", "_", config.task)
-    base = Path("runs") / f"{name}-k{config.learner.policy.experts}-s{config.seed}"
+    learner = config.learner
+    who = "" if learner.algorithm == "moie" else f"-{learner.algorithm}"
+    size = f"-k{learner.policy.experts}" if "proto" in who or not who else ""
+    base = Path("runs") / f"{name}{who}{size}-s{config.seed}"
     path, number = base, 2
     while path.exists():
         path, number = base.with_name(f"{base.name}-{number}"), number + 1

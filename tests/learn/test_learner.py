@@ -100,14 +100,14 @@ def test_every_prototype_is_a_visited_state(trained):
 def test_full_updates_on_even_iterations_selection_on_odd(trained):
     for i, (state, _, after, report) in enumerate(trained):
         if i % 2 == 0:
-            assert int(report.full_update) == 1
-            assert int(report.swaps) == int(report.deletions) == 0
-        if int(report.full_update) == 0:
+            assert int(report.facts["full_update"]) == 1
+            assert int(report.facts["swaps"]) == int(report.facts["deletions"]) == 0
+        if int(report.facts["full_update"]) == 0:
             assert i % 2 == 1
-            assert int(report.swaps) + int(report.deletions) > 0
-            assert eqx.tree_equal(after.moments.weights, state.moments.weights)
-            assert not eqx.tree_equal(after.moments.actions, state.moments.actions)
-    assert any(int(report.full_update) == 0 for *_, report in trained)
+            assert int(report.facts["swaps"]) + int(report.facts["deletions"]) > 0
+            assert eqx.tree_equal(after.own.moments.weights, state.own.moments.weights)
+            assert not eqx.tree_equal(after.own.moments.actions, state.own.moments.actions)
+    assert any(int(report.facts["full_update"]) == 0 for *_, report in trained)
 
 
 def test_shares_add_up(trained):
@@ -115,7 +115,7 @@ def test_shares_add_up(trained):
         membership = np.asarray(jax.vmap(after.policy.membership)(batch.states))
         np.testing.assert_allclose(report.share, membership.mean(0), rtol=1e-4, atol=1e-6)
         assert float(report.lead.sum()) == pytest.approx(1.0, abs=1e-5)
-        share = float(report.share.sum() + report.default_share)
+        share = float(report.share.sum() + report.facts["default_share"])
         assert share == pytest.approx(1.0, abs=1e-5)
 
 

@@ -85,6 +85,6 @@ def test_another_shape_is_refused(tmp_path: Path) -> None:
     made = save(tmp_path, 1)
     with pytest.raises(InputError, match=r"has shape \(10, 3\), expected \(4, 3\)"):
         checkpoint.from_arrays(a_state(1, experts=4), made.learner)
-    del made.learner[".n_swaps"]
-    with pytest.raises(InputError, match=r"\.n_swaps has shape None"):
+    del made.learner[".own.n_swaps"]
+    with pytest.raises(InputError, match=r"\.own\.n_swaps has shape None"):
         checkpoint.from_arrays(a_state(1), made.learner)

@@ -85,7 +85,7 @@ def test_the_deployed_policy_is_the_learners(walk: Path) -> None:
     means = jax.vmap(twin.mean)(scaled)  # the probe's actions are in -1..1, the learner's too
     np.testing.assert_allclose(policy.means(states), means, atol=1e-5)
     assert (policy.weights >= 0).all()
-    assert policy.trained == {"seed": 0, "iterations": 4, "steps": 6 * 128}
+    assert policy.trained == {"algorithm": "moie", "seed": 0, "iterations": 4, "steps": 6 * 128}
 
 
 PARAMETERS = ("prototypes", "weights", "actions", "log_std", "temperature")
@@ -470,7 +470,8 @@ def test_the_first_policy_explores_around_the_middle_of_the_range(
     task: str, middle: float, half_range: float
 ) -> None:
     config = api.task_preset(task)
-    policy = first_policy(config, tasks.make(config.task))
+    untrained = learner.start(config.learner, 3, 1, key=jax.random.key(0)).policy
+    policy = first_policy(config, tasks.make(config.task), untrained)
     assert policy.default_action.tolist() == [middle]
     assert np.exp(policy.log_std) == pytest.approx([half_range])
     assert policy.predict(np.ones(3), deterministic=True)[0].tolist() == [middle]

@@ -1,8 +1,11 @@
 """The mixture of interpretable experts, section 4 of the paper, for ONE state (callers `vmap`)."""
 
+import abc
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from moie.core import gaussian
 
@@ -12,7 +15,35 @@ def membership_of(strength: Float[Array, "*N K"]) -> Float[Array, "*N K"]:
     return strength / (jnp.sum(strength, axis=-1, keepdims=True) + 1.0)
 
 
-class MixturePolicy(eqx.Module):
+class GaussianPolicy(eqx.Module):
+    """A Gaussian whose standard deviation does not depend on the state."""
+
+    log_std: eqx.AbstractVar[Float[Array, " A"]]
+
+    @abc.abstractmethod
+    def mean(self, state: Float[Array, " d"]) -> Float[Array, " A"]:
+        """The mean action in a state."""
+
+    def log_prob(self, state: Float[Array, " d"], action: Float[Array, " A"]) -> Float[Array, ""]:
+        """Log density of an action in a state."""
+        return gaussian.log_prob(self.mean(state), self.log_std, action)
+
+    def entropy(self) -> Float[Array, ""]:
+        """Entropy of the action distribution, the same in every state."""
+        return gaussian.entropy(self.log_std)
+
+    @property
+    def learned(self) -> PyTree[bool]:
+        """Whether each array is a parameter: a tree of True and False."""
+        return jax.tree.map(lambda _: True, self)
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers that are learned."""
+        return sum(array.size for array in jax.tree.leaves(eqx.filter(self, self.learned)))
+
+
+class MixturePolicy(GaussianPolicy):
     """`N(M psi(s), diag sigma^2)`: K experts, each a prototype, a weight and an action.
 
     `weights` may pass below zero during a gradient step; `magnitude` is what counts.
@@ -57,16 +88,7 @@ class MixturePolicy(eqx.Module):
         """M psi(s): the default action is zero and adds nothing."""
         return self.membership(state) @ self.actions
 
-    def log_prob(self, state: Float[Array, " d"], action: Float[Array, " A"]) -> Float[Array, ""]:
-        """Log density of an action in a state."""
-        return gaussian.log_prob(self.mean(state), self.log_std, action)
-
-    def entropy(self) -> Float[Array, ""]:
-        """Entropy of the action distribution, the same in every state."""
-        return gaussian.entropy(self.log_std)
-
     @property
-    def n_parameters(self) -> int:
-        """K (d + A + 1) + A, as the paper counts."""
-        arrays = (self.prototypes, self.weights, self.actions, self.log_std)
-        return sum(array.size for array in arrays)
+    def learned(self) -> PyTree[bool]:
+        """All but the temperature: K (d + A + 1) + A parameters, as the paper counts."""
+        return eqx.tree_at(lambda p: p.temperature, super().learned, False)

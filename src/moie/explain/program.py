@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 
-from moie.rollout.policy import Policy
+from moie.rollout.policy import Linear, Mixture, Policy
 
 UNUSED = 5e-4  # of the membership: below that an expert shows as 0.0%
 
@@ -35,17 +35,43 @@ def _columns(
     return rows
 
 
-def _origin(policy: Policy, k: int) -> str:
+def _origin(policy: Mixture, k: int) -> str:
     origin = policy.origins[k]
     if origin is None:
-        return "not visited yet"
+        distance = policy.distances[k]
+        return f"{distance:.2g} from the nearest visited state" if distance else "not visited yet"
     return f"from iteration {origin.iteration}, episode {origin.episode}, step {origin.step}"
 
 
 def program(policy: Policy, width: int | None = None) -> str:
-    """Experts by the share of time they lead, the default action last."""
+    """Experts by the share of time they lead, the default action last; for a linear policy its
+    matrix, for a network that there is nothing to read."""
     width = shutil.get_terminal_size((100, 24)).columns if width is None else width
     width = min(max(width, 40), 140)
+    name = policy.trained.get("algorithm", "moie")
+    learned = f"learned from {policy.trained.get('steps', 0):,} steps"
+    if isinstance(policy, Mixture):
+        return _mixture(policy, width)
+    if isinstance(policy, Linear):
+        lines = [
+            f"# {policy.task}: linear policy of {name}, {policy.n_parameters} parameters, {learned}"
+        ]
+        reach = np.full(len(policy.feature_names), np.abs(policy.matrix).max() or 1.0)
+        for joint, row, offset in zip(
+            policy.action_names, policy.matrix, policy.default_action, strict=True
+        ):
+            lines += ["", f"{joint} = {offset:+.2f} + the sum of"]
+            lines += _columns(tuple(f"{f} *" for f in policy.feature_names), row, reach, width)
+        if (policy.feature_scale != 1).any():
+            lines += ["", "# of features less their mean, in standard deviations"]
+        return "\n".join(lines)
+    return (
+        f"# {policy.task}: a network of {name}, {learned}.\n"
+        f"# There is nothing to read: {policy.n_parameters} parameters act together on every state."
+    )
+
+
+def _mixture(policy: Mixture, width: int) -> str:
     default, reach = 1.0 - policy.share.sum(), (policy.action_high - policy.action_low) / 2
     lines = [
         f"# {policy.task}: {policy.n_experts} experts, {policy.n_parameters} parameters, "

@@ -7,6 +7,17 @@ from dataclasses import dataclass, field
 
 from moie.errors import InputError
 
+ALGORITHMS = (
+    "moie",
+    "ppo",
+    "trpo",
+    "trpo-linear",
+    "ppo-diffproto",
+    "trpo-diffproto",
+    "ppo-diffproto-entropy",
+    "trpo-diffproto-entropy",
+)
+
 
 def require(condition: bool, name: str, value: object, expected: str) -> None:
     """Fail with a line that names the setting, its value and what was expected."""
@@ -118,11 +129,74 @@ class CriticConfig:
 
 
 @dataclass(frozen=True)
+class NetworkConfig:
+    """The network policy of the baselines."""
+
+    policy_hidden: tuple[int, ...] = (64, 64)
+    """Units of the hidden layers."""
+
+    def __post_init__(self) -> None:
+        require(len(self.policy_hidden) > 0, "policy_hidden", self.policy_hidden, "a layer or more")
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """Proximal policy optimisation, a baseline."""
+
+    clip: float = 0.2
+    """How far from one an action's likelihood ratio still counts."""
+    ppo_rate: float = 3e-4
+    """Adam's rate."""
+    ppo_epochs: int = 10
+    """Passes over the batch."""
+    ppo_minibatch: int = 64
+    """States in a gradient step."""
+
+    def __post_init__(self) -> None:
+        require(0 < self.clip < 1, "clip", self.clip, "above 0, below 1")
+        require(self.ppo_rate > 0, "ppo_rate", self.ppo_rate, "a positive number")
+        require(self.ppo_epochs >= 1, "ppo_epochs", self.ppo_epochs, "at least 1")
+        require(self.ppo_minibatch >= 1, "ppo_minibatch", self.ppo_minibatch, "at least 1")
+
+
+@dataclass(frozen=True)
+class TRPOConfig:
+    """Trust region policy optimisation, a baseline."""
+
+    kl_limit: float = 0.01
+    """Largest KL divergence of a policy from its predecessor."""
+    conjugate_steps: int = 10
+    """Of the conjugate gradient."""
+    damping: float = 0.01
+    """Added to the Fisher matrix's diagonal."""
+    line_search_steps: int = 10
+    """Steps that are tried, each half as long as the one before."""
+
+    def __post_init__(self) -> None:
+        require(self.kl_limit > 0, "kl_limit", self.kl_limit, "a positive number")
+        require(self.conjugate_steps >= 1, "conjugate_steps", self.conjugate_steps, "at least 1")
+        require(self.damping >= 0, "damping", self.damping, "zero or more")
+        tries = self.line_search_steps
+        require(tries >= 1, "line_search_steps", tries, "at least 1")
+
+
+@dataclass(frozen=True)
 class LearnerConfig:
     """Everything that Algorithm 2 needs besides its batches."""
 
+    algorithm: str = "moie"
+    """Who learns: moie, the mixture of interpretable experts, or one of the paper's baselines: ppo
+    and trpo (networks), trpo-linear, ppo-diffproto and trpo-diffproto (prototypes learned by
+    gradient), ppo-diffproto-entropy and trpo-diffproto-entropy (with moie's entropy floor)."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     trust_region: TrustRegionConfig = field(default_factory=TrustRegionConfig)
     update: UpdateConfig = field(default_factory=UpdateConfig)
     selection: SelectionConfig = field(default_factory=SelectionConfig)
     critic: CriticConfig = field(default_factory=CriticConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    trpo: TRPOConfig = field(default_factory=TRPOConfig)
+
+    def __post_init__(self) -> None:
+        expected = f"one of {', '.join(ALGORITHMS)}"
+        require(self.algorithm in ALGORITHMS, "algorithm", self.algorithm, expected)

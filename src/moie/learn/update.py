@@ -14,8 +14,8 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from moie.core import gaussian
-from moie.core.critic import ValueNetwork
 from moie.core.gaussian import mean_shift
+from moie.core.perceptron import Perceptron
 from moie.core.policy import MixturePolicy
 from moie.core.trust_region import (
     Anchor,
@@ -183,13 +183,13 @@ def update_actions(
 
 def fit_critic(
     config: CriticConfig,
-    twins: ValueNetwork,
+    twins: Perceptron,
     moments: optax.OptState,
     states: Float[Array, "N d"],
     targets: Float[Array, " N"],
     *,
     key: PRNGKeyArray,
-) -> tuple[ValueNetwork, optax.OptState, Scalar]:
+) -> tuple[Perceptron, optax.OptState, Scalar]:
     """updateValueFunction: both networks on the same targets, each in its own order.
 
     Returns the networks, Adam's state, and the mean squared error of the last epoch.
@@ -200,7 +200,7 @@ def fit_critic(
         rows = minibatches(key, len(states), config.critic_minibatch, config.critic_epochs)
 
         def loss(network, index):
-            error = jax.vmap(network)(states[index]) - targets[index]
+            error = jax.vmap(network)(states[index])[:, 0] - targets[index]
             return jnp.mean(error * error)
 
         def step(carry, index):

@@ -3,8 +3,10 @@
 The formulas are those of `core.policy`; a test holds the two together.
 """
 
+import abc
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,35 +55,118 @@ class Explanation:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, eq=False)
-class Policy:
-    """A short list of experts. Load one with `moie.load`, act with `predict`."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Policy(abc.ABC):
+    """What all kinds share. Load one with `moie.load`, act with `predict`."""
 
     task: str
+    default_action: Array
+    """The middle of the learner's actions."""
+    log_std: Array
+    feature_mean: Array
+    feature_scale: Array
+    """The policy sees `(state - feature_mean) / feature_scale`."""
+    action_low: Array
+    action_high: Array
+    feature_names: tuple[str, ...]
+    action_names: tuple[str, ...]
+    observation_shape: tuple[int, ...]
+    action_shape: tuple[int, ...]
+    trained: dict[str, Any] = field(default_factory=dict)
+    """Algorithm and seed of the run, and the iterations and environment steps it learned from."""
+
+    @property
+    @abc.abstractmethod
+    def n_parameters(self) -> int:
+        """Numbers that were learned."""
+
+    @abc.abstractmethod
+    def means(self, states: Array) -> Array:
+        """(N, A) mean actions, not clipped, for states as rows (N, d)."""
+
+    @abc.abstractmethod
+    def mean_of(self, state: Array) -> Array:
+        """The mean action in one state (d,), not clipped: the inner loop of an episode."""
+
+    def explain(self, observation: ArrayLike) -> Explanation:
+        """Memberships, default share and nearest prototypes in one state."""
+        raise InputError(
+            f"a policy of {self.trained.get('algorithm', 'this kind')} has no experts: "
+            "there is nothing to explain"
+        )
+
+    def without_origins(self) -> "Policy":
+        """The same policy for acting alone."""
+        return self
+
+    def _flat(self, observation: ArrayLike) -> tuple[Array, bool]:
+        """The observation as a row, or a batch of them as rows, and whether it was a batch."""
+        states = np.asarray(observation, dtype=np.float64)
+        one = states.shape == self.observation_shape
+        if not one and states.shape[1:] != self.observation_shape:
+            raise InputError(
+                f"observation has shape {states.shape}, expected {self.observation_shape} "
+                f"or a batch {('n', *self.observation_shape)}".replace("'n'", "n")
+            )
+        return states.reshape(-1, len(self.feature_names)), not one
+
+    @cached_property
+    def _single_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The action space's bounds in single precision, rounded inwards: an environment may
+        refuse an action that is too large by the last bit."""
+        low, high = self.action_low.astype(np.float32), self.action_high.astype(np.float32)
+        top = np.float32(np.inf)
+        return (
+            np.where(low < self.action_low, np.nextafter(low, top), low),
+            np.where(high > self.action_high, np.nextafter(high, -top), high),
+        )
+
+    def clipped(self, actions: ArrayLike) -> NDArray[np.float32]:
+        """Actions as the environment receives them."""
+        low, high = self._single_bounds
+        return np.minimum(np.maximum(np.asarray(actions, dtype=np.float32), low), high)
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: None = None,
+        episode_start: None = None,
+        deterministic: bool = False,
+        *,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[NDArray[np.float32], None]:
+        """The action in one state or in each of a batch, clipped to the action space.
+
+        Stable-Baselines3's signature: `state` and `episode_start` are there for recurrent policies
+        and are not used. Sampled actions draw from `rng`, from fresh entropy without one.
+        """
+        rows, is_batch = self._flat(observation)
+        action = self.means(rows)
+        if not deterministic:
+            rng = np.random.default_rng() if rng is None else rng
+            action = action + rng.standard_normal(action.shape) * np.exp(self.log_std)
+        shape = (len(rows), *self.action_shape) if is_batch else self.action_shape
+        return self.clipped(action).reshape(shape), None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mixture(Policy):
+    """A short list of experts; `default_action` is taken where no prototype is near."""
+
     prototypes: Array
     """(K, d): states that were visited, as the environment gave them."""
     weights: Array
     actions: Array
     """(K, A): the action of each expert."""
-    default_action: Array
-    log_std: Array
     temperature: float
-    feature_mean: Array
-    feature_scale: Array
-    """Distances are between `(state - feature_mean) / feature_scale`."""
-    action_low: Array
-    action_high: Array
-    feature_names: tuple[str, ...]
-    action_names: tuple[str, ...]
     origins: tuple[Origin | None, ...]
-    observation_shape: tuple[int, ...]
-    action_shape: tuple[int, ...]
     share: Array
     """(K,): mean membership of each expert over the last batch of its training."""
     lead: Array
     """(K,): share of that batch's states in which the expert's membership is the largest."""
-    trained: dict[str, int] = field(default_factory=dict)
-    """The run's seed, and the iterations and environment steps it learned from."""
+    distances: Array
+    """(K,): from each prototype to the nearest state of that batch, in scaled features; zero where
+    prototypes are visited states."""
 
     @property
     def n_experts(self) -> int:
@@ -99,17 +184,6 @@ class Policy:
     @cached_property
     def _action_offsets(self) -> Array:
         return self.actions - self.default_action
-
-    def _flat(self, observation: ArrayLike) -> tuple[Array, bool]:
-        """The observation as a row, or a batch of them as rows, and whether it was a batch."""
-        states = np.asarray(observation, dtype=np.float64)
-        one = states.shape == self.observation_shape
-        if not one and states.shape[1:] != self.observation_shape:
-            raise InputError(
-                f"observation has shape {states.shape}, expected {self.observation_shape} "
-                f"or a batch {('n', *self.observation_shape)}".replace("'n'", "n")
-            )
-        return states.reshape(-1, len(self.feature_names)), not one
 
     def squared_distances(self, states: Array) -> Array:
         """(N, K) squared distances of scaled features, for states as rows (N, d)."""
@@ -144,47 +218,9 @@ class Policy:
         total = np.exp((difference * difference).dot(self._rates)).dot(self._weighted)
         return self.default_action + total[:-1] / (total[-1] + 1.0)
 
-    @cached_property
-    def _single_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The action space's bounds in single precision, rounded inwards: an environment may
-        refuse an action that is too large by the last bit."""
-        low, high = self.action_low.astype(np.float32), self.action_high.astype(np.float32)
-        top = np.float32(np.inf)
-        return (
-            np.where(low < self.action_low, np.nextafter(low, top), low),
-            np.where(high > self.action_high, np.nextafter(high, -top), high),
-        )
-
-    def clipped(self, actions: ArrayLike) -> NDArray[np.float32]:
-        """Actions as the environment receives them."""
-        low, high = self._single_bounds
-        return np.minimum(np.maximum(np.asarray(actions, dtype=np.float32), low), high)
-
     def without_origins(self) -> "Policy":
         """The same policy for acting alone: origins are most of its size."""
         return replace(self, origins=(None,) * self.n_experts)
-
-    def predict(
-        self,
-        observation: ArrayLike,
-        state: None = None,
-        episode_start: None = None,
-        deterministic: bool = False,
-        *,
-        rng: np.random.Generator | None = None,
-    ) -> tuple[NDArray[np.float32], None]:
-        """The action in one state or in each of a batch, clipped to the action space.
-
-        Stable-Baselines3's signature: `state` and `episode_start` are there for recurrent policies
-        and are not used. Sampled actions draw from `rng`, from fresh entropy without one.
-        """
-        rows, is_batch = self._flat(observation)
-        action = self.means(rows)
-        if not deterministic:
-            rng = np.random.default_rng() if rng is None else rng
-            action = action + rng.standard_normal(action.shape) * np.exp(self.log_std)
-        shape = (len(rows), *self.action_shape) if is_batch else self.action_shape
-        return self.clipped(action).reshape(shape), None
 
     def explain(self, observation: ArrayLike) -> Explanation:
         """Memberships, default share and nearest prototypes in one state."""
@@ -209,3 +245,47 @@ class Policy:
             nearest=nearest,
             differences=tuple((self.feature_names[i], float(difference[i])) for i in by_size),
         )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Network(Policy):
+    """A tanh network, of a baseline."""
+
+    matrices: tuple[Array, ...]
+    biases: tuple[Array, ...]
+
+    @property
+    def n_parameters(self) -> int:
+        return sum(a.size for a in (*self.matrices, *self.biases, self.log_std))
+
+    def means(self, states: Array) -> Array:
+        hidden = (states - self.feature_mean) / self.feature_scale
+        for matrix, bias in zip(self.matrices[:-1], self.biases[:-1], strict=True):
+            hidden = np.tanh(hidden @ matrix.T + bias)
+        return hidden @ self.matrices[-1].T + self.biases[-1]
+
+    def mean_of(self, state: Array) -> Array:
+        hidden = (state - self.feature_mean) / self.feature_scale
+        for matrix, bias in zip(self.matrices[:-1], self.biases[:-1], strict=True):
+            hidden = np.tanh(matrix.dot(hidden) + bias)
+        return self.matrices[-1].dot(hidden) + self.biases[-1]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Linear(Policy):
+    """A linear map of the scaled state, of a baseline; `default_action` is its value at zero."""
+
+    matrix: Array
+    """(A, d)"""
+
+    @property
+    def n_parameters(self) -> int:
+        return self.matrix.size + self.log_std.size
+
+    def means(self, states: Array) -> Array:
+        scaled = (states - self.feature_mean) / self.feature_scale
+        return self.default_action + scaled @ self.matrix.T
+
+    def mean_of(self, state: Array) -> Array:
+        scaled = (state - self.feature_mean) / self.feature_scale
+        return self.default_action + self.matrix.dot(scaled)

@@ -7,44 +7,72 @@ import gymnasium
 import jax
 import numpy as np
 
+from moie.core.network import LinearPolicy, NetworkPolicy
+from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT
 from moie.learn.learner import LearnerState, Report
 from moie.rollout import tasks
 from moie.rollout.episode import Episode, Steps
-from moie.rollout.policy import Origin, Policy
+from moie.rollout.policy import Linear, Mixture, Network, Origin, Policy
 from moie.rollout.scaling import Scaling
 from moie.runs.config import RunConfig
 
 
-def first_policy(config: RunConfig, env: gymnasium.Env) -> Policy:
-    """The policy before anything was learned: the default action, whatever the state."""
+def first_policy(config: RunConfig, env: gymnasium.Env, learned: GaussianPolicy) -> Policy:
+    """The policy before anything was learned."""
     low, high = (np.asarray(b, dtype=np.float64).reshape(-1) for b in _bounds(env))
     n_features = int(np.prod(env.observation_space.shape or ()))
     scaling = Scaling.identity(n_features, len(low))
     if config.standardise:
         scaling = Scaling.of_range(n_features, low, high)
-    experts = config.learner.policy.experts
-    return Policy(
-        task=config.task,
-        prototypes=np.zeros((experts, n_features)),
-        weights=np.zeros(experts),
-        actions=np.tile(scaling.action_centre, (experts, 1)),
-        default_action=scaling.action_centre,
-        log_std=np.log(config.learner.policy.initial_std * scaling.action_scale),
-        temperature=config.learner.policy.temperature,
-        feature_mean=scaling.feature_mean,
-        feature_scale=scaling.feature_scale,
-        action_low=low,
-        action_high=high,
-        feature_names=tasks.feature_names(config.task, n_features),
-        action_names=tasks.joint_names(config.task, len(low)),
-        origins=(None,) * experts,
-        observation_shape=tuple(env.observation_space.shape or ()),
-        action_shape=tuple(env.action_space.shape or ()),
-        share=np.zeros(experts),
-        lead=np.zeros(experts),
-        trained={"seed": config.seed, "iterations": 0, "steps": 0},
-    )
+    common: dict[str, Any] = {
+        "task": config.task,
+        "default_action": scaling.action_centre,
+        "action_low": low,
+        "action_high": high,
+        "feature_names": tasks.feature_names(config.task, n_features),
+        "action_names": tasks.joint_names(config.task, len(low)),
+        "observation_shape": tuple(env.observation_space.shape or ()),
+        "action_shape": tuple(env.action_space.shape or ()),
+        "trained": {
+            "algorithm": config.learner.algorithm,
+            "seed": config.seed,
+            "iterations": 0,
+            "steps": 0,
+        },
+    }
+    parts = _in_task_units(learned, scaling)
+    if isinstance(learned, MixturePolicy):
+        k = len(parts["weights"])
+        parts |= {name: np.zeros(k) for name in ("share", "lead", "distances")}
+        parts |= {"temperature": config.learner.policy.temperature, "origins": (None,) * k}
+        return Mixture(**common, **parts)
+    return (Network if isinstance(learned, NetworkPolicy) else Linear)(**common, **parts)
+
+
+def _in_task_units(policy: GaussianPolicy, scaling: Scaling) -> dict[str, Any]:
+    """The learned numbers as the task's own units have them."""
+    learned = jax.tree.map(lambda x: np.asarray(x, dtype=np.float64), policy)
+    centre, scale = scaling.action_centre, scaling.action_scale
+    parts: dict[str, Any] = {
+        "log_std": learned.log_std + np.log(scale),
+        "feature_mean": scaling.feature_mean,
+        "feature_scale": scaling.feature_scale,
+    }
+    if isinstance(policy, MixturePolicy):
+        parts |= {
+            "prototypes": scaling.feature_mean + scaling.feature_scale * learned.prototypes,
+            "weights": np.abs(learned.weights),
+            "actions": centre + scale * learned.actions,
+        }
+    elif isinstance(policy, NetworkPolicy):
+        *matrices, last = learned.network.matrices
+        *biases, offset = learned.network.biases
+        parts["matrices"] = (*matrices, scale[:, None] * last)
+        parts["biases"] = (*biases, centre + scale * offset)
+    elif isinstance(policy, LinearPolicy):
+        parts["matrix"] = scale[:, None] * learned.matrix
+    return parts
 
 
 def _bounds(env: gymnasium.Env) -> tuple[Any, Any]:
@@ -68,6 +96,18 @@ def _origin(steps: Steps, episodes: list[Episode], row: int, policy: Policy) -> 
     return Origin(job.iteration, job.number, step, job.seed, actions)
 
 
+def _visited(
+    before: Mixture, report: Report, steps: Steps, episodes: list[Episode]
+) -> dict[str, Any]:
+    """Prototypes that are states of a batch, to the last bit, and where each was visited."""
+    prototypes, origins = before.prototypes.copy(), list(before.origins)
+    for k, row in enumerate(np.asarray(report.rows)):
+        if row != KEPT:
+            prototypes[k] = steps.states[row]
+            origins[k] = _origin(steps, episodes, row, before)
+    return {"prototypes": prototypes, "origins": tuple(origins)}
+
+
 def deploy(
     before: Policy,
     state: LearnerState,
@@ -78,22 +118,15 @@ def deploy(
     n_steps: int,
 ) -> Policy:
     """The learned policy in the task's own units, with the origin of every prototype."""
-    prototypes, origins = before.prototypes.copy(), list(before.origins)
-    for k, row in enumerate(np.asarray(report.rows)):
-        if row != KEPT:
-            prototypes[k] = steps.states[row]
-            origins[k] = _origin(steps, episodes, row, before)
-    learned = jax.tree.map(lambda x: np.asarray(x, dtype=np.float64), state.policy)
-    return replace(
-        before,
-        prototypes=prototypes,
-        weights=learned.weights,
-        actions=scaling.action_centre + scaling.action_scale * learned.actions,
-        log_std=learned.log_std + np.log(scaling.action_scale),
-        feature_mean=scaling.feature_mean,
-        feature_scale=scaling.feature_scale,
-        origins=tuple(origins),
-        share=np.asarray(report.share, dtype=np.float64),
-        lead=np.asarray(report.lead, dtype=np.float64),
-        trained={**before.trained, "iterations": int(state.iteration), "steps": n_steps},
-    )
+    parts = _in_task_units(state.policy, scaling)
+    parts["trained"] = {
+        **before.trained,
+        "iterations": int(state.iteration),
+        "steps": n_steps,
+    }
+    if isinstance(before, Mixture):
+        for name in ("share", "lead", "distances"):
+            parts[name] = np.asarray(getattr(report, name), dtype=np.float64)
+        if report.rows is not None:
+            parts |= _visited(before, report, steps, episodes)
+    return replace(before, **parts)

@@ -1,8 +1,10 @@
 """The policy file: one safetensors file, its JSON part in the header. Loading executes nothing."""
 
+import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -10,49 +12,68 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from moie.errors import InputError
-from moie.rollout.policy import Origin, Policy
+from moie.rollout.policy import Linear, Mixture, Network, Origin, Policy
 
 FORMAT = "moie-policy"
 VERSION = 1
-ARRAYS = (
-    "prototypes",
-    "weights",
-    "actions",
+COMMON = (
     "default_action",
     "log_std",
     "feature_mean",
     "feature_scale",
     "action_low",
     "action_high",
-    "share",
-    "lead",
 )
+EXPERTS = ("prototypes", "weights", "actions", "share", "lead", "distances")
+KINDS = {"mixture": Mixture, "network": Network, "linear": Linear}
+
+
+def _arrays(policy: Policy) -> dict[str, np.ndarray]:
+    """Every array of a policy, by name."""
+    found = {name: getattr(policy, name) for name in COMMON}
+    if isinstance(policy, Mixture):
+        found |= {name: getattr(policy, name) for name in EXPERTS}
+    elif isinstance(policy, Network):
+        for layer, (matrix, bias) in enumerate(zip(policy.matrices, policy.biases, strict=True)):
+            found |= {f"matrix_{layer}": matrix, f"bias_{layer}": bias}
+    elif isinstance(policy, Linear):
+        found["matrix"] = policy.matrix
+    return found
+
+
+def _origins(policy: Mixture) -> tuple[list[dict | None], dict[str, np.ndarray]]:
+    """For the header, and the actions that lead to each."""
+    notes: list[dict | None] = []
+    actions = {}
+    for k, origin in enumerate(policy.origins):
+        if origin is None:
+            notes.append(None)
+            continue
+        actions[f"origin_{k}_actions"] = origin.actions
+        names = ("iteration", "episode", "step", "seed")
+        notes.append({name: getattr(origin, name) for name in names})
+    return notes, actions
 
 
 def to_bytes(policy: Policy) -> bytes:
     """The same policy gives the same bytes, always."""
-    tensors = {name: np.ascontiguousarray(getattr(policy, name)) for name in ARRAYS}
-    origins: list[dict | None] = []
-    for k, origin in enumerate(policy.origins):
-        if origin is None:
-            origins.append(None)
-            continue
-        tensors[f"origin_{k}_actions"] = np.ascontiguousarray(origin.actions)
-        origins.append(
-            {name: getattr(origin, name) for name in ("iteration", "episode", "step", "seed")}
-        )
+    tensors = _arrays(policy)
     header = {
         "format": FORMAT,
         "version": VERSION,
+        "kind": next(name for name, kind in KINDS.items() if type(policy) is kind),
         "task": policy.task,
-        "temperature": policy.temperature,
         "feature_names": policy.feature_names,
         "action_names": policy.action_names,
         "observation_shape": policy.observation_shape,
         "action_shape": policy.action_shape,
-        "origins": origins,
         "trained": policy.trained,
     }
+    if isinstance(policy, Mixture):
+        origins, actions = _origins(policy)
+        header |= {"temperature": policy.temperature, "origins": origins}
+        tensors |= actions
+    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     # One entry: the order of several would differ from file to file.
     return save_tensors(tensors, metadata={"moie": json.dumps(header, sort_keys=True)})
 
@@ -70,26 +91,42 @@ def _header(content: bytes) -> dict:
     return found
 
 
+def _parts(kind: str, header: dict, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What only this kind of policy has."""
+    if kind == "mixture":
+        origins = tuple(
+            None if origin is None else Origin(**origin, actions=tensors[f"origin_{k}_actions"])
+            for k, origin in enumerate(header["origins"])
+        )
+        tensors = {"distances": np.zeros(len(origins)), **tensors}
+        arrays: dict[str, Any] = {name: tensors[name] for name in EXPERTS}
+        return arrays | {"temperature": float(header["temperature"]), "origins": origins}
+    if kind == "network":
+        layers = range(sum(name.startswith("matrix_") for name in tensors))
+        return {
+            "matrices": tuple(tensors[f"matrix_{layer}"] for layer in layers),
+            "biases": tuple(tensors[f"bias_{layer}"] for layer in layers),
+        }
+    return {"matrix": tensors["matrix"]}
+
+
 def from_bytes(content: bytes, path: Path) -> Policy:
     """The policy of a file's content; `path` is for the error message."""
     try:
         header = _header(content)
         tensors = load_tensors(content)
-        arrays = {name: tensors[name] for name in ARRAYS}
-        origins = tuple(
-            None if origin is None else Origin(**origin, actions=tensors[f"origin_{k}_actions"])
-            for k, origin in enumerate(header["origins"])
-        )
-        policy = Policy(
+        kind = header.get("kind", "mixture")
+        if kind not in KINDS:
+            raise ValueError(f"its kind is {kind!r}, expected one of {', '.join(KINDS)}")
+        policy = KINDS[kind](
             task=header["task"],
-            temperature=float(header["temperature"]),
             feature_names=tuple(header["feature_names"]),
             action_names=tuple(header["action_names"]),
             observation_shape=tuple(header["observation_shape"]),
             action_shape=tuple(header["action_shape"]),
-            origins=origins,
             trained=header["trained"],
-            **arrays,
+            **{name: tensors[name] for name in COMMON},
+            **_parts(kind, header, tensors),
         )
         _check(policy)
         return policy
@@ -97,28 +134,35 @@ def from_bytes(content: bytes, path: Path) -> Policy:
         raise InputError(f"{path} is not a moie policy file: {error}") from error
 
 
+def _shapes(policy: Policy) -> dict[str, tuple[int, ...]]:
+    """The shape that each array must have."""
+    d, a = len(policy.feature_names), len(policy.action_names)
+    expected: dict[str, tuple[int, ...]] = dict.fromkeys(COMMON, (a,))
+    expected |= {"feature_mean": (d,), "feature_scale": (d,)}
+    if isinstance(policy, Mixture):
+        k = len(policy.weights)
+        expected |= dict.fromkeys(EXPERTS, (k,)) | {"prototypes": (k, d), "actions": (k, a)}
+    elif isinstance(policy, Network):
+        sizes = (d, *(len(bias) for bias in policy.biases[:-1]), a)
+        for layer, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
+            expected |= {f"matrix_{layer}": (n_out, n_in), f"bias_{layer}": (n_out,)}
+    else:
+        expected["matrix"] = (a, d)
+    return expected
+
+
 def _check(policy: Policy) -> None:
     """Shapes that belong together, finite numbers: a damaged file must not act."""
-    k, d, a = len(policy.weights), len(policy.feature_names), len(policy.action_names)
+    d, a = len(policy.feature_names), len(policy.action_names)
     if math.prod(policy.observation_shape) != d or math.prod(policy.action_shape) != a:
         raise ValueError("the shapes of observation and action do not fit their names")
-    if len(policy.origins) != k:
-        raise ValueError(f"it has {len(policy.origins)} origins, expected {k}")
-    expected = {
-        "prototypes": (k, d),
-        "weights": (k,),
-        "actions": (k, a),
-        "feature_mean": (d,),
-        "feature_scale": (d,),
-        "share": (k,),
-        "lead": (k,),
-    }
-    for name in ARRAYS:
-        array = getattr(policy, name)
-        shape = expected.get(name, (a,))
-        if array.shape != shape:
-            raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
-        if not np.isfinite(array).all():
+    if isinstance(policy, Mixture) and len(policy.origins) != len(policy.weights):
+        raise ValueError(f"it has {len(policy.origins)} origins, expected {len(policy.weights)}")
+    arrays = _arrays(policy)
+    for name, shape in _shapes(policy).items():
+        if arrays[name].shape != shape:
+            raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
+        if not np.isfinite(arrays[name]).all():
             raise ValueError(f"{name} holds numbers that are not finite")
 
 

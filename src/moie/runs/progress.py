@@ -42,7 +42,7 @@ class Progress:
         self._iterations, self._batch_steps = config.iterations, config.batch_steps
         self._times = deque([(iteration, time.monotonic())], maxlen=20)
         self.note(
-            f"{config.task}: {config.learner.policy.experts} experts, seed {config.seed}, "
+            f"{config.task}: {self._who(config)}, seed {config.seed}, "
             f"{config.iterations} iterations of {config.batch_steps} steps"
             + (f", from iteration {iteration}" if iteration else "")
         )
@@ -60,6 +60,15 @@ class Progress:
             )
             yield
         self._bar = None
+
+    @staticmethod
+    def _who(config: RunConfig) -> str:
+        """Number of experts, and the algorithm where it is not moie's."""
+        algorithm, experts = config.learner.algorithm, config.learner.policy.experts
+        who = [] if algorithm == "moie" else [algorithm]
+        if algorithm == "moie" or "diffproto" in algorithm:
+            who.append(f"{experts} experts")
+        return ", ".join(who)
 
     def _pace(self, done: int) -> float:
         """Seconds an iteration, over the last few: the first one, which compiles, drops out."""
@@ -80,7 +89,8 @@ class Progress:
         returns = {"return": row.get("return_batch"), "evaluation": self._evaluation}
         facts = "  ".join(f"{name} {v:.1f}" for name, v in returns.items() if v is not None)
         if "kl" in row:
-            facts += f"  KL {row['kl']:.4f}  experts {row['experts_in_use']}"
+            facts += f"  KL {row['kl']:.4f}"
+            facts += f"  experts {row['experts_in_use']}" if "experts_in_use" in row else ""
         facts += f"  {self._batch_steps / per_iteration:.0f} steps/s  {left} left"
         if self._bar is not None:
             self._bar.update(self._task, completed=done, facts=facts)

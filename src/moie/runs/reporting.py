@@ -28,19 +28,17 @@ def check_finite(report: Report, iteration: int) -> None:
 def numbers(report: Report) -> dict[str, float | int | None]:
     """A report's scalars as plain numbers, with what follows from them."""
     floor = float(report.entropy_floor)
-    share = np.asarray(report.share)
-    return {
+    found: dict[str, float | int | None] = {
         "kl": float(report.kl),
         "entropy": float(report.entropy),
         "entropy_floor": floor if floor > NO_FLOOR else None,
-        "weight_step": float(report.weight_step),
-        "mean_step": float(report.mean_step),
-        "covariance_step": float(report.covariance_step),
-        "swaps": int(report.swaps),
-        "deletions": int(report.deletions),
-        "full_update": int(report.full_update),
-        "default_share": float(report.default_share),
-        "coverage": 1.0 - float(report.default_share),
-        "experts_in_use": int(np.sum(share > 0.01)),
         "critic_loss": float(report.critic_loss),
     }
+    found |= {name: np.asarray(value).item() for name, value in report.facts.items()}
+    if report.share is not None:
+        found["coverage"] = 1.0 - float(report.facts["default_share"])
+        found["experts_in_use"] = int(np.sum(np.asarray(report.share) > 0.01))
+    if report.distances is not None:
+        found["prototype_distance"] = float(np.mean(report.distances))
+        found["prototype_distance_max"] = float(np.max(report.distances))
+    return found

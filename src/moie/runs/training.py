@@ -1,5 +1,6 @@
 """THE training loop: it joins the rollout and the learner, and writes down what happens."""
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -68,16 +69,18 @@ class Training:
         env = tasks.make(config.task, packaged=machinery.packaged_env)
         try:
             tasks.check_spaces(env)
-            self.policy = first_policy(config, env)
+            self._shape = tuple(
+                math.prod(space.shape or ()) for space in (env.observation_space, env.action_space)
+            )
+            key = jax.random.key(config.seed)
+            self.state = learner.start_jit(config.learner, *self._shape, key=key)
+            self.policy = first_policy(config, env, self.state.policy)
             self._longest = longest_episode(env)
         finally:
             env.close()
         self.counters = Counters()
         self.waiting: tuple[tuple[Row, Policy | None], ...] = ()
         self._saved = self.counters
-        self._shape = (len(self.policy.feature_names), len(self.policy.action_names))
-        key = jax.random.key(config.seed)
-        self.state = learner.start_jit(config.learner, *self._shape, key=key)
 
     def restore(self) -> None:
         """Go on from the last whole checkpoint, if there is one."""

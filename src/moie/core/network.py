@@ -1,0 +1,54 @@
+"""The policies that the paper compares with: a tanh network and a linear map, for ONE state.
+
+Both are Gaussians whose standard deviation does not depend on the state.
+"""
+
+import math
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from moie.core.perceptron import Perceptron
+from moie.core.policy import GaussianPolicy
+
+
+class NetworkPolicy(GaussianPolicy):
+    """`N(f(s), diag sigma^2)` with a multilayer perceptron f."""
+
+    network: Perceptron
+    log_std: Float[Array, " A"]
+
+    def __init__(
+        self,
+        n_features: int,
+        hidden: tuple[int, ...],
+        n_actions: int,
+        initial_std: float = 1.0,
+        *,
+        key: PRNGKeyArray,
+    ):
+        self.network = Perceptron((n_features, *hidden, n_actions), LAST_GAIN, key=key)
+        self.log_std = jnp.full((n_actions,), math.log(initial_std), jnp.zeros(()).dtype)
+
+    def mean(self, state: Float[Array, " d"]) -> Float[Array, " A"]:
+        """The network's output."""
+        return self.network(state)
+
+
+LAST_GAIN = 0.01
+"""The first policy's mean is nearly zero: it explores by its noise, like the mixture's first."""
+
+
+class LinearPolicy(GaussianPolicy):
+    """`N(W s, diag sigma^2)`; no offset, as the paper counts its parameters."""
+
+    matrix: Float[Array, "A d"]
+    log_std: Float[Array, " A"]
+
+    def __init__(self, n_features: int, n_actions: int, initial_std: float = 1.0):
+        self.matrix = jnp.zeros((n_actions, n_features))
+        self.log_std = jnp.full((n_actions,), math.log(initial_std), jnp.zeros(()).dtype)
+
+    def mean(self, state: Float[Array, " d"]) -> Float[Array, " A"]:
+        """W s."""
+        return self.matrix @ state

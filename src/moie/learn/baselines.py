@@ -1,0 +1,139 @@
+"""The learners that the paper compares with: PPO and TRPO on a network, on a linear map, and on
+the mixture with prototypes learned by gradient. Everything but policy and update is shared."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from moie.core.network import LinearPolicy, NetworkPolicy
+from moie.core.policy import GaussianPolicy, MixturePolicy
+from moie.core.trust_region import raise_entropy
+from moie.learn.algorithm import Algorithm, Outcome, Sampled
+from moie.learn.config import LearnerConfig
+from moie.learn.policy_gradient import Objective, Shape, start_ppo, update_ppo, update_trpo
+
+MakePolicy = Callable[[LearnerConfig, int, int, PRNGKeyArray], GaussianPolicy]
+Prepare = Callable[[GaussianPolicy, Sampled], GaussianPolicy]
+PROTOTYPE_NOISE = 0.1
+"""Standard deviation, in the learner's features, around the first state."""
+
+
+def network(
+    config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
+) -> GaussianPolicy:
+    """64 x 64 tanh units."""
+    std, hidden = config.policy.initial_std, config.network.policy_hidden
+    return NetworkPolicy(n_features, hidden, n_actions, std, key=key)
+
+
+def linear(
+    config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
+) -> GaussianPolicy:
+    """Linear in the state."""
+    return LinearPolicy(n_features, n_actions, config.policy.initial_std)
+
+
+def mixture(
+    config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
+) -> GaussianPolicy:
+    """All weights one, all actions zero, prototypes scattered around the origin until the first
+    batch says where the first state is."""
+    settings = config.policy
+    size = (settings.experts, n_features)
+    return MixturePolicy(
+        PROTOTYPE_NOISE * jax.random.normal(key, size),
+        jnp.ones(settings.experts),
+        jnp.zeros((settings.experts, n_actions)),
+        jnp.full((n_actions,), jnp.log(settings.initial_std)),
+        settings.temperature,
+    )
+
+
+def around_first_state(policy: GaussianPolicy, sampled: Sampled) -> GaussianPolicy:
+    """Move the prototypes there before the first update. All actions are zero: nothing changes."""
+    assert isinstance(policy, MixturePolicy)
+    shift = jnp.where(sampled.iteration == 0, sampled.states[0], jnp.zeros_like(sampled.states[0]))
+    return eqx.tree_at(lambda p: p.prototypes, policy, policy.prototypes + shift[None, :])
+
+
+def nearest_distances(policy: MixturePolicy, states: Float[Array, "N d"]) -> Float[Array, " K"]:
+    """From each prototype to the nearest state of the batch."""
+
+    def distance(prototype):
+        difference = states - prototype[None, :]
+        return jnp.sqrt(jnp.min(jnp.sum(difference * difference, axis=1)))
+
+    return jax.lax.map(distance, policy.prototypes)
+
+
+def _shape(sampled: Sampled, with_floor: bool) -> Shape:
+    """The entropy projection, where the algorithm has a floor."""
+    if not with_floor:
+        return lambda policy: policy
+
+    def floored(policy):
+        raised = raise_entropy(policy.log_std, sampled.entropy_floor)
+        return eqx.tree_at(lambda p: p.log_std, policy, raised)
+
+    return floored
+
+
+def ppo(make: MakePolicy, prepare: Prepare, with_floor: bool) -> Algorithm:
+    """PPO on a policy."""
+
+    def start(config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray):
+        policy = make(config, n_features, n_actions, key)
+        return policy, start_ppo(config.ppo, policy)
+
+    def update(config, policy, own: Any, sampled: Sampled, keys) -> Outcome:
+        policy = prepare(policy, sampled)
+        objective = Objective.of(policy, sampled.states, sampled.taken, sampled.advantages)
+        shape = _shape(sampled, with_floor)
+        after, own = update_ppo(config.ppo, policy, own, objective, shape, key=keys[1])
+        return _outcome(after, own, objective, {})
+
+    return Algorithm(start, update)
+
+
+def trpo(make: MakePolicy, prepare: Prepare, with_floor: bool) -> Algorithm:
+    """TRPO on a policy."""
+
+    def start(config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray):
+        return make(config, n_features, n_actions, key), ()
+
+    def update(config, policy, own: Any, sampled: Sampled, keys) -> Outcome:
+        policy = prepare(policy, sampled)
+        objective = Objective.of(policy, sampled.states, sampled.taken, sampled.advantages)
+        after, step = update_trpo(config.trpo, policy, objective, _shape(sampled, with_floor))
+        return _outcome(after, own, objective, {"step_fraction": step.fraction})
+
+    return Algorithm(start, update)
+
+
+def _outcome(
+    policy: GaussianPolicy, own: Any, objective: Objective, facts: dict[str, Array]
+) -> Outcome:
+    distances = None
+    if isinstance(policy, MixturePolicy):
+        distances = nearest_distances(policy, objective.states)
+    kl = objective.divergence_of(policy)
+    return Outcome(policy, own, kl, facts, distances=distances)
+
+
+def _untouched(policy: GaussianPolicy, sampled: Sampled) -> GaussianPolicy:
+    return policy
+
+
+BASELINES = {
+    "ppo": ppo(network, _untouched, with_floor=False),
+    "trpo": trpo(network, _untouched, with_floor=False),
+    "trpo-linear": trpo(linear, _untouched, with_floor=False),
+    "ppo-diffproto": ppo(mixture, around_first_state, with_floor=False),
+    "trpo-diffproto": trpo(mixture, around_first_state, with_floor=False),
+    "ppo-diffproto-entropy": ppo(mixture, around_first_state, with_floor=True),
+    "trpo-diffproto-entropy": trpo(mixture, around_first_state, with_floor=True),
+}

@@ -1,0 +1,130 @@
+"""The mixture of interpretable experts: Algorithm 2 of the paper, in the paper's order."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from moie.core.policy import GaussianPolicy, MixturePolicy
+from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes
+from moie.core.trust_region import Anchor, Scalar, divergence
+from moie.learn.algorithm import Algorithm, Outcome, Sampled
+from moie.learn.config import LearnerConfig
+from moie.learn.update import PolicyMoments, Problem, start_moments, update_actions, update_all
+
+
+class Own(eqx.Module):
+    """Kept between iterations: Adam's states, and how many prototypes a swap tries first."""
+
+    moments: PolicyMoments
+    n_swaps: Scalar
+
+
+def start(
+    config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
+) -> tuple[MixturePolicy, Own]:
+    """Section 5.1: one expert of weight one, all actions zero. Where its prototype stands does not
+    matter before the first batch, which puts it at its first state."""
+    settings = config.policy
+    dtype = jnp.zeros(()).dtype  # explicit ones keep the state's types fixed: one compilation
+    policy = MixturePolicy(
+        jnp.zeros((settings.experts, n_features)),
+        jnp.zeros(settings.experts).at[0].set(1.0),
+        jnp.zeros((settings.experts, n_actions)),
+        jnp.full((n_actions,), math.log(settings.initial_std), dtype),
+        settings.temperature,
+    )
+    return policy, Own(start_moments(config.update, policy), jnp.asarray(settings.experts, dtype))
+
+
+def _change_prototypes(
+    config: LearnerConfig,
+    policy: MixturePolicy,
+    n_swaps: Scalar,
+    sampled: Sampled,
+    anchor: Anchor,
+    *,
+    key: PRNGKeyArray,
+):
+    """swapClusters and compressPolicy: the policy, the rows put in, and what was done."""
+    bound, selection = config.trust_region.bound, config.selection
+    swap = swap_prototypes(
+        policy,
+        sampled.states,
+        anchor,
+        bound,
+        n_swaps,
+        n_candidates=selection.candidates,
+        runners_up=selection.runners_up,
+        key=key,
+    )
+    compressed = compress(
+        swap.policy,
+        sampled.states,
+        sampled.taken,
+        sampled.advantages,
+        anchor,
+        selection.delete_share * bound,
+        selection.reweight_share * bound,
+    )
+    rows = jnp.where(compressed.rows != KEPT, compressed.rows, swap.rows)
+    n_swapped = jnp.sum(swap.rows != KEPT, dtype=jnp.int32)
+    n_deleted = jnp.sum(compressed.deleted, dtype=jnp.int32)
+    return compressed.policy, swap.n_swaps, rows, n_swapped, n_deleted
+
+
+def update(
+    config: LearnerConfig,
+    policy: GaussianPolicy,
+    own: Any,
+    sampled: Sampled,
+    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+) -> Outcome:
+    """One iteration, from the advantages on."""
+    assert isinstance(policy, MixturePolicy)
+    first: MixturePolicy = policy
+    kept = jnp.full((config.policy.experts,), KEPT, jnp.int32)
+    states = sampled.states
+
+    def seed():
+        seeded = seed_prototypes(first, states, sampled.taken, sampled.advantages)
+        return seeded.policy, seeded.rows
+
+    present, seeded_rows = jax.lax.cond(sampled.iteration == 0, seed, lambda: (first, kept))
+    anchor = Anchor.of(present, states, sampled.taken)
+    none = jnp.zeros((), jnp.int32)
+    chosen, n_swaps, rows, swaps, deletions = jax.lax.cond(
+        sampled.iteration % 2 == 1,
+        lambda: _change_prototypes(config, present, own.n_swaps, sampled, anchor, key=keys[0]),
+        lambda: (present, own.n_swaps, kept, none, none),
+    )
+
+    changed = jnp.any(rows != KEPT)
+    floor = sampled.entropy_floor
+    problem = Problem(states, sampled.taken, sampled.advantages, anchor, floor)
+    projection, moments = jax.lax.cond(
+        changed,
+        lambda: update_actions(config, chosen, own.moments, problem, key=keys[1]),
+        lambda: update_all(config, chosen, own.moments, problem, key=keys[1]),
+    )
+    return Outcome(
+        projection.policy,
+        Own(moments, n_swaps),
+        divergence(projection.policy, states, anchor),
+        {
+            "weight_step": projection.weight_step,
+            "mean_step": projection.gaussian.mean_step,
+            "covariance_step": projection.gaussian.covariance_step,
+            "swaps": swaps,
+            "deletions": deletions,
+            "full_update": 1 - changed.astype(jnp.int32),
+        },
+        jnp.where(rows != KEPT, rows, seeded_rows),
+        jnp.zeros_like(present.weights),  # they are visited states
+    )
+
+
+MIXTURE = Algorithm(start, update)
