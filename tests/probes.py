@@ -54,6 +54,23 @@ class Long(Walk):
         return observation, reward, False, truncated, info
 
 
+class Known(Walk):
+    """The best action is known: 0.8 times the first feature, everywhere; a step's loss is the
+    squared distance from it. States are drawn anew each step."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        loss = (self.push(action) - self.best(self.state)) ** 2
+        return self.observe(), -float(loss), False, False, {}
+
+    @staticmethod
+    def best(states: Any) -> Any:
+        return 0.8 * states[..., 0]
+
+    def observe(self) -> Any:
+        self.state = self.np_random.uniform(-1, 1, 3).astype(np.float32)
+        return self.state
+
+
 class Slow(Long):
     """Episodes of more than a second."""
 
@@ -189,6 +206,7 @@ def trouble(kind: str, seed: int | str, step: int, *marker: object) -> str:
 
 for _class in (
     Walk,
+    Known,
     Long,
     Slow,
     Single,
