@@ -83,7 +83,7 @@ def default_out(config: RunConfig) -> Path:
     name = re.sub(r"[^\w.-]+", "_", config.task)
     learner = config.learner
     who = "" if learner.algorithm == "moie" else f"-{learner.algorithm}"
-    size = f"-k{learner.policy.experts}" if "proto" in who or not who else ""
+    size = f"-k{learner.policy.experts}" if learner.has_experts else ""
     base = Path("runs") / f"{name}{who}{size}-s{config.seed}"
     path, number = base, 2
     while path.exists():

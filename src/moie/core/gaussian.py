@@ -51,3 +51,14 @@ def covariance_shift(
     where trace and log-determinant would cancel."""
     x = 2.0 * (log_std - anchor_log_std)
     return 0.5 * jnp.sum(jnp.expm1(x) - x)
+
+
+def divergence(
+    means: Float[Array, "N A"],
+    log_std: Float[Array, " A"],
+    anchor_means: Float[Array, "N A"],
+    anchor_log_std: Float[Array, " A"],
+) -> Float[Array, ""]:
+    """KL of a Gaussian from the anchor, averaged over the states: the sum of both parts."""
+    shift = mean_shift(means, anchor_means, anchor_log_std)
+    return shift + covariance_shift(log_std, anchor_log_std)

@@ -258,6 +258,4 @@ def project_policy(
 def divergence(policy: MixturePolicy, states: Float[Array, "N d"], anchor: Anchor) -> Scalar:
     """KL of a policy from the anchor, averaged over the states."""
     means = jax.vmap(policy.mean)(states)
-    return mean_shift(means, anchor.means, anchor.log_std) + covariance_shift(
-        policy.log_std, anchor.log_std
-    )
+    return gaussian.divergence(means, policy.log_std, anchor.means, anchor.log_std)

@@ -48,27 +48,33 @@ def program(policy: Policy, width: int | None = None) -> str:
     matrix, for a network that there is nothing to read."""
     width = shutil.get_terminal_size((100, 24)).columns if width is None else width
     width = min(max(width, 40), 140)
-    name = policy.trained.get("algorithm", "moie")
-    learned = f"learned from {policy.trained.get('steps', 0):,} steps"
     if isinstance(policy, Mixture):
         return _mixture(policy, width)
     if isinstance(policy, Linear):
-        lines = [
-            f"# {policy.task}: linear policy of {name}, {policy.n_parameters} parameters, {learned}"
-        ]
-        reach = np.full(len(policy.feature_names), np.abs(policy.matrix).max() or 1.0)
-        for joint, row, offset in zip(
-            policy.action_names, policy.matrix, policy.default_action, strict=True
-        ):
-            lines += ["", f"{joint} = {offset:+.2f} + the sum of"]
-            lines += _columns(tuple(f"{f} *" for f in policy.feature_names), row, reach, width)
-        if (policy.feature_scale != 1).any():
-            lines += ["", "# of features less their mean, in standard deviations"]
-        return "\n".join(lines)
+        return _linear(policy, width)
     return (
-        f"# {policy.task}: a network of {name}, {learned}.\n"
+        f"# {policy.task}: a network of {_learned(policy)}.\n"
         f"# There is nothing to read: {policy.n_parameters} parameters act together on every state."
     )
+
+
+def _learned(policy: Policy) -> str:
+    steps = policy.trained.get("steps", 0)
+    return f"{policy.trained.get('algorithm', 'moie')}, learned from {steps:,} steps"
+
+
+def _linear(policy: Linear, width: int) -> str:
+    lines = [
+        f"# {policy.task}: linear policy, {policy.n_parameters} parameters, of {_learned(policy)}"
+    ]
+    names = tuple(f"{feature} *" for feature in policy.feature_names)
+    reach = np.full(len(names), np.abs(policy.matrix).max() or 1.0)
+    rows = zip(policy.action_names, policy.matrix, policy.default_action, strict=True)
+    for joint, row, offset in rows:
+        lines += ["", f"{joint} = {offset:+.2f} + the sum of", *_columns(names, row, reach, width)]
+    if (policy.feature_scale != 1).any():
+        lines += ["", "# of features less their mean, in standard deviations"]
+    return "\n".join(lines)
 
 
 def _mixture(policy: Mixture, width: int) -> str:

@@ -14,7 +14,14 @@ from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.trust_region import raise_entropy
 from moie.learn.algorithm import Algorithm, Outcome, Sampled
 from moie.learn.config import LearnerConfig
-from moie.learn.policy_gradient import Objective, Shape, start_ppo, update_ppo, update_trpo
+from moie.learn.policy_gradient import (
+    Objective,
+    Shape,
+    as_it_is,
+    start_ppo,
+    update_ppo,
+    update_trpo,
+)
 
 MakePolicy = Callable[[LearnerConfig, int, int, PRNGKeyArray], GaussianPolicy]
 Prepare = Callable[[GaussianPolicy, Sampled], GaussianPolicy]
@@ -25,7 +32,7 @@ PROTOTYPE_NOISE = 0.1
 def network(
     config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
 ) -> GaussianPolicy:
-    """64 x 64 tanh units."""
+    """Tanh units, 64 x 64 in the paper."""
     std, hidden = config.policy.initial_std, config.network.policy_hidden
     return NetworkPolicy(n_features, hidden, n_actions, std, key=key)
 
@@ -73,7 +80,7 @@ def nearest_distances(policy: MixturePolicy, states: Float[Array, "N d"]) -> Flo
 def _shape(sampled: Sampled, with_floor: bool) -> Shape:
     """The entropy projection, where the algorithm has a floor."""
     if not with_floor:
-        return lambda policy: policy
+        return as_it_is
 
     def floored(policy):
         raised = raise_entropy(policy.log_std, sampled.entropy_floor)

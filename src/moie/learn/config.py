@@ -200,3 +200,8 @@ class LearnerConfig:
     def __post_init__(self) -> None:
         expected = f"one of {', '.join(ALGORITHMS)}"
         require(self.algorithm in ALGORITHMS, "algorithm", self.algorithm, expected)
+
+    @property
+    def has_experts(self) -> bool:
+        """Whether the policy is a mixture of experts."""
+        return self.algorithm == "moie" or "diffproto" in self.algorithm

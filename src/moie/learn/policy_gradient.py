@@ -15,12 +15,12 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from moie.core.gaussian import covariance_shift, mean_shift
+from moie.core import gaussian
 from moie.core.policy import GaussianPolicy
+from moie.core.trust_region import Scalar
 from moie.learn.config import PPOConfig, TRPOConfig
 from moie.learn.update import minibatches
 
-Scalar = Float[Array, ""]
 P = TypeVar("P", bound=GaussianPolicy)
 Shape = Callable[[Any], Any]
 """From a policy of free parameters to the one that acts: the entropy projection, or nothing."""
@@ -75,14 +75,12 @@ class Objective(eqx.Module):
     def divergence(self, policy: GaussianPolicy) -> Scalar:
         """TRPO's, the mean KL of the sampling policy from this one: KL(q || pi)."""
         means = jax.vmap(policy.mean)(self.states)
-        shift = mean_shift(self.means, means, policy.log_std)
-        return shift + covariance_shift(self.log_std, policy.log_std)
+        return gaussian.divergence(self.means, self.log_std, means, policy.log_std)
 
     def divergence_of(self, policy: GaussianPolicy) -> Scalar:
         """The paper's, the other way round: KL(pi || q)."""
         means = jax.vmap(policy.mean)(self.states)
-        shift = mean_shift(means, self.means, self.log_std)
-        return shift + covariance_shift(policy.log_std, self.log_std)
+        return gaussian.divergence(means, policy.log_std, self.means, self.log_std)
 
 
 def start_ppo(config: PPOConfig, policy: GaussianPolicy) -> optax.OptState:

@@ -17,7 +17,7 @@ from multiprocessing import Pipe
 
 from moie.errors import EnvironmentFault
 from moie.rollout.crew import Crew, Wanted
-from moie.rollout.episode import Episode, Job
+from moie.rollout.episode import Episode, Job, Purpose
 from moie.rollout.policy import Policy
 from moie.rollout.process import Worker, n_cores
 
@@ -35,6 +35,10 @@ class _Batch:
     done: list[Episode] = field(default_factory=list)
     """From the first one on, without a gap."""
     n_done: int = 0
+
+    @property
+    def purpose(self) -> Purpose:
+        return self.job_of(0, self.n_steps).purpose
 
     @property
     def remaining(self) -> int:
@@ -100,7 +104,7 @@ class Pool:
         self._batch = None
         for job in batch.order:
             self._crew.forget(job)
-        self._crew.lengths[batch.order[0].purpose] = batch.n_done / len(batch.done)
+        self._crew.lengths[batch.purpose] = batch.n_done / len(batch.done)
         return batch.done
 
     def sample(
@@ -197,7 +201,7 @@ class Pool:
     def _missing(self, batch: _Batch) -> tuple[float, int]:
         """Steps of the batch that neither done nor running episodes are expected to give, and how
         many of these run."""
-        expected = self._crew.lengths.get(batch.job_of(0, 1).purpose, 0.0)
+        expected = self._crew.lengths.get(batch.purpose, 0.0)
         missing, running = float(batch.remaining), 0
         for job in batch.order[len(batch.done) :]:
             outcome = self._crew.outcomes.get(job)
@@ -229,7 +233,7 @@ class Pool:
     def _extend(self, batch: _Batch, ready: list[Worker]) -> None:
         """Begin further episodes of the batch. More than are expected to be needed only where
         nothing else waits; for the few steps that may be missing at the end, when that is sure."""
-        expected = self._crew.lengths.get(batch.job_of(0, 1).purpose, 0.0)
+        expected = self._crew.lengths.get(batch.purpose, 0.0)
         for depth in range(AHEAD):
             for worker in sorted(ready, key=lambda worker: worker.n_jobs):
                 if len(worker.urgent) != depth:

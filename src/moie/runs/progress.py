@@ -64,10 +64,9 @@ class Progress:
     @staticmethod
     def _who(config: RunConfig) -> str:
         """Number of experts, and the algorithm where it is not moie's."""
-        algorithm, experts = config.learner.algorithm, config.learner.policy.experts
-        who = [] if algorithm == "moie" else [algorithm]
-        if algorithm == "moie" or "diffproto" in algorithm:
-            who.append(f"{experts} experts")
+        learner = config.learner
+        who = [] if learner.algorithm == "moie" else [learner.algorithm]
+        who += [f"{learner.policy.experts} experts"] if learner.has_experts else []
         return ", ".join(who)
 
     def _pace(self, done: int) -> float:
