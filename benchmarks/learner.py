@@ -4,7 +4,8 @@
 
 One process simulates the environment as packaged, then learns from the batch: a ratio in one run,
 so that a busy machine slows both sides. Each part is compiled by itself and timed on the inputs
-that it has in that iteration; "all" is the compiled learning step as training runs it.
+that it has in that iteration; "all" is the compiled learning step as training runs it. Then the
+compiled step of every algorithm on Hopper, measured in the same way.
 """
 
 import argparse
@@ -19,9 +20,11 @@ from session import Session, jax, learner
 from moie.core.advantage import standardise
 from moie.core.selection import compress, swap_prototypes
 from moie.core.trust_region import Anchor
+from moie.learn.config import ALGORITHMS
 from moie.learn.update import Problem, fit_critic, update_actions, update_all
 
 CASES = (("HopperBulletEnv-v0", 10, 0.30), ("AntBulletEnv-v0", 40, 0.45))
+BAR_OF_EACH = 0.30
 
 
 def timed(seconds: dict, name: str, function, *arguments, **options):
@@ -86,6 +89,19 @@ def measure(task: str, experts: int, iterations: int) -> tuple[dict, int]:
     return seconds, learner.learn_jit._cache_size()
 
 
+def measure_step(algorithm: str, iterations: int) -> dict:
+    """Seconds of Hopper's simulation and of the whole learning step, after the compiling ones."""
+    session = Session("HopperBulletEnv-v0", 10, algorithm=algorithm, packaged=True)
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for iteration in range(iterations + 2):
+        if iteration == 2:
+            seconds.clear()
+        batch = timed(seconds, "simulation", session.sample)
+        step = timed(seconds, "all", learner.learn_jit, session.config.learner, session.state, batch)
+        session.take(*step)
+    return seconds
+
+
 def main() -> None:
     """Print one block a case."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -104,6 +120,11 @@ def main() -> None:
         steps_per_second = iterations * 3008 / simulation
         print(f"  compilations of the learning step: {compilations}")
         print(f"  simulation: {steps_per_second:.0f} steps/s")
+    print(f"every algorithm on Hopper: share of simulation time (bar: at most {BAR_OF_EACH:.2f})")
+    for algorithm in ALGORITHMS:
+        seconds = measure_step(algorithm, iterations)
+        share = np.sum(seconds["all"]) / np.sum(seconds["simulation"])
+        print(f"  {algorithm:<23} {share:6.3f}   {1e3 * np.mean(seconds['all']):7.1f} ms", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Promises of the learning step: constraints, one compilation, vmap, what is left alone."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,7 @@ from moie.core.batch import Batch
 from moie.core.selection import KEPT
 from moie.core.trust_region import Anchor
 from moie.learn.config import (
+    ALGORITHMS,
     CriticConfig,
     LearnerConfig,
     PolicyConfig,
@@ -75,6 +78,17 @@ def test_one_compilation_for_all_iterations(trained):
     state, batch, _, _ = trained[-1]
     learn_jit(CONFIG, state, batch)
     assert learn_jit._cache_size() == before == 1
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_algorithm_changes_the_types_of_its_state(algorithm):
+    config = replace(CONFIG, algorithm=algorithm)
+    key = jax.random.key(0)
+    before = jax.eval_shape(lambda: start(config, N_FEATURES, N_ACTIONS, key=key))
+    batch = random_batch(0, start(CONFIG, N_FEATURES, N_ACTIONS, key=key).policy)
+    after, _ = jax.eval_shape(lambda state, batch: learn(config, state, batch), before, batch)
+    types = [[(x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(s)] for s in (before, after)]
+    assert types[0] == types[1]
 
 
 def test_every_iteration_keeps_bound_and_floor(trained):

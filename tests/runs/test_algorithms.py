@@ -100,12 +100,11 @@ def test_a_probe_with_a_known_best_action_is_solved(algorithm: str, tmp_path: Pa
     options = {"experts": 8, "temperature": 0.3, "iterations": 100, "batch_steps": 512}
     options |= {"evaluation_every": 0, "evaluation_episodes": 1, "algorithm": algorithm}
     if algorithm.startswith("ppo-diffproto"):
-        options["ppo_rate"] = 0.003  # the network's rate takes ten times as long on a mixture
+        # A mixture needs longer steps than a network, and a tighter clip: at 0.2 its noise is gone
+        # before the prototypes are in place (the paper's own finding; error 0.34).
+        options |= {"ppo_rate": 0.01, "clip": 0.1}
     out = tmp_path / "run"
     policy = moie.train("tests.probes:Known-v0", out=out, workers=1, quiet=True, **options).policy
     states = np.random.default_rng(0).uniform(-1, 1, (500, 3))
     error = policy.means(states)[:, 0] - probes.Known.best(states)
-    # 0.47 before it has learned anything. PPO with free prototypes learns, but loses its noise, and
-    # with it the way to the solution, before it is there; the entropy floor mends that.
-    enough = 0.4 if algorithm == "ppo-diffproto" else 0.15
-    assert np.sqrt(np.mean(error**2)) < enough
+    assert np.sqrt(np.mean(error**2)) < 0.15  # 0.47 before it has learned anything

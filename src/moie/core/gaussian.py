@@ -5,10 +5,18 @@ r"""Gaussians with a diagonal covariance, and the two parts of the KL between th
     \text{covariance shift} &= \tfrac12 (tr(\Sigma_q^{-1}\Sigma) - A + \log|\Sigma_q|/|\Sigma|)
 """
 
+import math
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 HALF_LOG_2PI = 0.9189385332046727
+
+
+def equal_log_std(std: float, n_actions: int) -> Float[Array, " A"]:
+    """The same for every action. Its type is explicit: one that may still change would have a
+    learner compiled anew in its second iteration."""
+    return jnp.full((n_actions,), math.log(std), jnp.zeros(()).dtype)
 
 
 def log_prob(

@@ -3,11 +3,10 @@
 Both are Gaussians whose standard deviation does not depend on the state.
 """
 
-import math
-
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from moie.core import gaussian
 from moie.core.perceptron import Perceptron
 from moie.core.policy import GaussianPolicy
 
@@ -28,7 +27,7 @@ class NetworkPolicy(GaussianPolicy):
         key: PRNGKeyArray,
     ):
         self.network = Perceptron((n_features, *hidden, n_actions), LAST_GAIN, key=key)
-        self.log_std = jnp.full((n_actions,), math.log(initial_std), jnp.zeros(()).dtype)
+        self.log_std = gaussian.equal_log_std(initial_std, n_actions)
 
     def mean(self, state: Float[Array, " d"]) -> Float[Array, " A"]:
         """The network's output."""
@@ -47,7 +46,7 @@ class LinearPolicy(GaussianPolicy):
 
     def __init__(self, n_features: int, n_actions: int, initial_std: float = 1.0):
         self.matrix = jnp.zeros((n_actions, n_features))
-        self.log_std = jnp.full((n_actions,), math.log(initial_std), jnp.zeros(()).dtype)
+        self.log_std = gaussian.equal_log_std(initial_std, n_actions)
 
     def mean(self, state: Float[Array, " d"]) -> Float[Array, " A"]:
         """W s."""

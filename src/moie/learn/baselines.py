@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from moie.core import gaussian
 from moie.core.network import LinearPolicy, NetworkPolicy
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.trust_region import raise_entropy
@@ -55,7 +56,7 @@ def mixture(
         PROTOTYPE_NOISE * jax.random.normal(key, size),
         jnp.ones(settings.experts),
         jnp.zeros((settings.experts, n_actions)),
-        jnp.full((n_actions,), jnp.log(settings.initial_std)),
+        gaussian.equal_log_std(settings.initial_std, n_actions),
         settings.temperature,
     )
 

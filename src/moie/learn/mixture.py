@@ -1,6 +1,5 @@
 """The mixture of interpretable experts: Algorithm 2 of the paper, in the paper's order."""
 
-import math
 from typing import Any
 
 import equinox as eqx
@@ -8,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from moie.core import gaussian
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes
 from moie.core.trust_region import Anchor, Scalar, divergence
@@ -29,15 +29,15 @@ def start(
     """Section 5.1: one expert of weight one, all actions zero. Where its prototype stands does not
     matter before the first batch, which puts it at its first state."""
     settings = config.policy
-    dtype = jnp.zeros(()).dtype  # explicit ones keep the state's types fixed: one compilation
     policy = MixturePolicy(
         jnp.zeros((settings.experts, n_features)),
         jnp.zeros(settings.experts).at[0].set(1.0),
         jnp.zeros((settings.experts, n_actions)),
-        jnp.full((n_actions,), math.log(settings.initial_std), dtype),
+        gaussian.equal_log_std(settings.initial_std, n_actions),
         settings.temperature,
     )
-    return policy, Own(start_moments(config.update, policy), jnp.asarray(settings.experts, dtype))
+    n_swaps = jnp.asarray(settings.experts, policy.weights.dtype)
+    return policy, Own(start_moments(config.update, policy), n_swaps)
 
 
 def _change_prototypes(
