@@ -97,8 +97,8 @@ def measure_step(algorithm: str, iterations: int) -> dict:
         if iteration == 2:
             seconds.clear()
         batch = timed(seconds, "simulation", session.sample)
-        step = timed(seconds, "all", learner.learn_jit, session.config.learner, session.state, batch)
-        session.take(*step)
+        arguments = (session.config.learner, session.state, batch)
+        session.take(*timed(seconds, "all", learner.learn_jit, *arguments))
     return seconds
 
 
@@ -124,7 +124,8 @@ def main() -> None:
     for algorithm in ALGORITHMS:
         seconds = measure_step(algorithm, iterations)
         share = np.sum(seconds["all"]) / np.sum(seconds["simulation"])
-        print(f"  {algorithm:<23} {share:6.3f}   {1e3 * np.mean(seconds['all']):7.1f} ms", flush=True)
+        per = 1e3 * np.mean(seconds["all"])
+        print(f"  {algorithm:<23} {share:6.3f}   {per:7.1f} ms each time", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,7 @@ prepare()  # jax is imported by now, but has not run anything
 class Session:
     """The paper's settings on one of its tasks."""
 
-    def __init__(
-        self, task: str, experts: int, *, algorithm: str = "moie", packaged: bool = False
-    ):
+    def __init__(self, task: str, experts: int, *, algorithm: str = "moie", packaged: bool = False):
         settings = {"experts": experts, "algorithm": algorithm}
         self.config = with_settings(presets.preset(task, 0), settings)
         self.env = tasks.make(task, packaged=packaged)
