@@ -71,6 +71,18 @@ class Known(Walk):
         return self.state
 
 
+class Moody(Walk):
+    """Does not repeat: each episode begins a little elsewhere than its seed says."""
+
+    episodes = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        Moody.episodes += 1
+        self.place += 0.001 * Moody.episodes + 0.01 * os.getpid()
+        return self.observe(), {}
+
+
 class Slow(Long):
     """Episodes of more than a second."""
 
@@ -207,6 +219,7 @@ def trouble(kind: str, seed: int | str, step: int, *marker: object) -> str:
 for _class in (
     Walk,
     Known,
+    Moody,
     Long,
     Slow,
     Single,

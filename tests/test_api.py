@@ -139,7 +139,7 @@ BELOW = {
     "runs": {"core", "learn", "rollout", "errors"},
     "presets": {"learn", "runs"},
     "explain": {"core", "learn", "rollout", "runs", "errors"},
-    "api": {"errors", "learn", "rollout", "runs", "presets"},
+    "api": {"errors", "learn", "rollout", "runs", "explain", "presets"},
     "commands": {"api", "errors", "learn", "rollout", "runs", "explain", "presets"},
     "cli": {"commands", "errors", "moie"},
     "__init__": {"api", "errors"},

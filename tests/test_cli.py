@@ -1,5 +1,6 @@
 """The command line as a user types it: bad input is one line, exit code 2, and writes nothing."""
 
+import importlib.util
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import moie
 from moie import cli
 from moie.runs import policy_file
 from tests import probes, tiny
@@ -90,6 +92,13 @@ def save(path: Path, task: str, **changes: Any) -> str:
         ("evaluate nowhere --seed -1", "seed is -1, expected zero or more"),
         ("evaluate nowhere --workers 0", "workers is 0, expected at least 1"),
         ("show nowhere", "there is no run or policy file at nowhere"),
+        ("explain nowhere", "there is no run or policy file at nowhere"),
+        ("explain nowhere --episodes 1", "episodes is 1, expected at least 2"),
+        ("explain nowhere --loss 1", "loss is 1.0, expected zero or more, below 1"),
+        ("explain nowhere --state here", "there is no run or policy file at nowhere"),
+        ("prune nowhere", "there is no run or policy file at nowhere"),
+        ("prune nowhere --loss -0.1", "loss is -0.1, expected zero or more, below 1"),
+        ("prune nowhere --workers 0", "workers is 0, expected at least 1"),
         ("tasks please", "moie tasks takes no arguments, got 'please'"),
         ("trian pendulum", "unknown command 'trian'; did you mean 'train'?"),
         ("zzz", "unknown command 'zzz'; commands are train, resume"),
@@ -114,7 +123,7 @@ def test_a_folder_of_something_else_is_not_touched(refused: Refused, tmp_path: P
     assert "thesis exists and is not empty; choose another --out" in said
 
 
-@pytest.mark.parametrize("command", ["show", "evaluate"])
+@pytest.mark.parametrize("command", ["show", "evaluate", "explain", "prune"])
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
@@ -202,6 +211,8 @@ def test_help_answers_and_says_what_there_is(capfd: pytest.CaptureFixture) -> No
         ("resume --help", "--iterations"),
         ("evaluate --help", "--episodes"),
         ("show --help", "IF blocks"),
+        ("explain --help", "--state"),
+        ("prune --help", "--loss"),
         ("tasks --help", "pendulum"),
     ],
 )
@@ -330,12 +341,60 @@ def test_show_prints_any_policy(
     assert max(map(len, text.splitlines())) <= 140
 
 
-def test_show_of_a_run_without_a_policy_says_so(refused: Refused, pendulum: Path, tmp_path: Path):
+@pytest.mark.parametrize("command", ["show", "explain", "prune"])
+def test_a_run_without_a_policy_says_so(
+    command: str, refused: Refused, pendulum: Path, tmp_path: Path
+) -> None:
     run = tiny.copy(pendulum, tmp_path / "run")
     (run / "policy.safetensors").unlink()
     assert f"has no policy yet: no iteration is complete; 'moie resume {run}'" in refused(
-        "show", str(run)
+        command, str(run)
     )
+
+
+@pytest.mark.parametrize("command", ["explain", "prune"])
+def test_an_environment_that_is_not_there_says_so(
+    command: str, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = save(tmp_path / "policy.safetensors", "HopperBulletEnv-v0")
+    found = importlib.util.find_spec
+    hidden = {"pybullet", "pybullet_envs_gymnasium"}
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in hidden else found(name)
+    )
+    said = refused(command, file)
+    assert "HopperBulletEnv-v0 needs pybullet and pybullet_envs_gymnasium, not installed" in said
+    assert "pip install 'moie[bullet]'" in said
+
+
+def test_explain_of_one_state(
+    refused: Refused, pendulum: Path, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    file = tmp_path / "state.json"
+    file.write_text("[0.1, 0.2, 0.3]")
+    assert cli.main(["explain", str(pendulum), "--state", str(file)]) == 0
+    printed = capfd.readouterr().out
+    assert printed == f"{moie.load(pendulum).explain([0.1, 0.2, 0.3])}\n"
+    np.save(tmp_path / "state.npy", np.array([0.1, 0.2, 0.3]))
+    assert cli.main(["explain", str(pendulum), "--state", str(tmp_path / "state.npy")]) == 0
+    assert capfd.readouterr().out == printed
+    for text, expected in (
+        ("[0.1, 0.2]", "observation has shape (2,), expected (3,)"),
+        ("[0.1, 0.2, NaN]", "observation 'turning speed' is nan, expected a finite number"),
+        ('["a", 1, 2]', "state.json is not a state: could not convert"),
+        ("{", "expected a JSON list of numbers or a .npy file"),
+    ):
+        file.write_text(text)
+        assert expected in refused("explain", str(pendulum), "--state", str(file))
+    missing = str(tmp_path / "nothing.json")
+    assert "cannot read" in refused("explain", str(pendulum), "--state", missing)
+
+
+def test_a_network_has_nothing_to_explain(refused: Refused, tmp_path: Path) -> None:
+    options = {"algorithm": "ppo", "policy_hidden": (8,), "iterations": 1, "workers": 1}
+    run = tiny.train("tests.probes:Walk-v0", tmp_path / "run", **options).path
+    for command in ("explain", "prune"):
+        assert "of ppo has no experts, but 42 parameters" in refused(command, str(run))
 
 
 def test_show_into_head_is_silent(tmp_path: Path) -> None:

@@ -38,6 +38,14 @@ class Run:
 
         return read(RunDirectory.open(self.path).metrics_file)
 
+    def explain(self, **options: Any) -> Path:
+        """Write the explanation of the policy; the path of its report. See `api.explain`."""
+        return explain(self.path, **options)
+
+    def prune(self, **options: Any) -> tuple[dict[str, Any], Path]:
+        """Remove the experts that the policy does not need. See `api.prune`."""
+        return prune(self.path, **options)
+
 
 def load(path: str | os.PathLike[str]) -> Policy:
     """The policy of a run directory or of a policy file. Loading executes nothing."""
@@ -209,3 +217,57 @@ def resume(
         from moie.runs import training
 
         return Run(training.resume(Path(path), machinery, iterations).path)
+
+
+def _settings(episodes: int, seed: int, loss: float, workers: int | None, **options: Any) -> Any:
+    from moie.explain.explanation import Settings
+    from moie.learn.config import require
+
+    require(isinstance(episodes, int) and episodes >= 2, "episodes", episodes, "at least 2")
+    require(isinstance(seed, int) and seed >= 0, "seed", seed, "zero or more")
+    require(0 <= loss < 1, "loss", loss, "zero or more, below 1")
+    return Settings(episodes, seed, loss, n_workers(workers), **options)
+
+
+def explain(
+    path: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    episodes: int = 10,
+    seed: int = 2_000_000,
+    loss: float = 0.05,
+    pruning: bool = True,
+    pictures: bool = True,
+    workers: int | None = None,
+    quiet: bool = False,
+) -> Path:
+    """Write the explanation of a run's policy, or of a policy file's; the path of its report."""
+    from moie.explain.explanation import explain_run
+    from moie.runs.progress import Stages
+
+    options = {"with_pruning": pruning, "with_pictures": pictures}
+    settings = _settings(episodes, seed, loss, workers, **options)
+    folder = None if out is None else Path(out)
+    with stoppable() as check:
+        return explain_run(Path(path), folder, settings, Stages(quiet), check)
+
+
+def prune(
+    path: str | os.PathLike[str],
+    *,
+    loss: float = 0.05,
+    out: str | os.PathLike[str] | None = None,
+    episodes: int = 10,
+    seed: int = 2_000_000,
+    workers: int | None = None,
+    quiet: bool = False,
+) -> tuple[dict[str, Any], Path]:
+    """Remove the experts that a policy does not need: what was measured, and the smaller policy's
+    file."""
+    from moie.explain.explanation import prune_run
+    from moie.runs.progress import Stages
+
+    settings = _settings(episodes, seed, loss, workers)
+    file = None if out is None else Path(out)
+    with stoppable() as check:
+        return prune_run(Path(path), file, settings, Stages(quiet), check)

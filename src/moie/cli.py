@@ -15,9 +15,11 @@ Trains continuous-control policies that a person can read.
   moie resume RUN      go on with a run that was stopped or killed
   moie evaluate RUN    measure a policy: return, length, distance covered
   moie show RUN        print a policy as a program of IF blocks
+  moie explain RUN     write a report: program, pictures, player, figures (one HTML file)
+  moie prune RUN       remove the experts that are not needed, measure what that costs
   moie tasks           list the tasks with names and settings of their own
 
-RUN is a run directory; evaluate and show also take a policy file.
+RUN is a run directory; all but resume also take a policy file.
 'moie COMMAND --help' says more."""
 
 

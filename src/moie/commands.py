@@ -3,6 +3,7 @@
 import contextlib
 import difflib
 import io
+import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -63,6 +64,49 @@ class Evaluate:
     episodes: int = 20
     """Episodes of each kind."""
     seed: int = field(default=1_000_000)
+    """Of the episodes."""
+    workers: int | None = None
+    """Processes that simulate; as many as there are cores without. Changes no result."""
+
+
+@dataclass(frozen=True)
+class Explain:
+    """Write a report that shows what a policy does: program, pictures, figures, a player."""
+
+    run: RunPath
+    """A run directory or a policy file."""
+    out: Path | None = None
+    """The folder to write; RUN/explanation without one. An older explanation is replaced."""
+    state: Path | None = None
+    """Instead of the report: explain the action in one state, a JSON list or a .npy file."""
+    episodes: int = 10
+    """Episodes of each kind of actions; the report shows those with mean actions."""
+    seed: int = 2_000_000
+    """Of the episodes."""
+    loss: float = 0.05
+    """Share of the return that pruning may cost."""
+    pruning: bool = True
+    """Whether to look for the smallest policy that is good enough."""
+    pictures: bool = True
+    """Whether to draw prototypes and a video."""
+    workers: int | None = None
+    """Processes that simulate; as many as there are cores without. Changes no result."""
+
+
+@dataclass(frozen=True)
+class Prune:
+    """Remove the experts that a policy does not need, and measure what that costs."""
+
+    run: RunPath
+    """A run directory or a policy file."""
+    loss: float = 0.05
+    """Share of the return that may be lost; what is within the error of the comparison counts as
+    no loss."""
+    out: Path | None = None
+    """The policy file to write; RUN/pruned.safetensors without one."""
+    episodes: int = 10
+    """Episodes of each kind of actions after each removal; twice as many confirm the choice."""
+    seed: int = 2_000_000
     """Of the episodes."""
     workers: int | None = None
     """Processes that simulate; as many as there are cores without. Changes no result."""
@@ -169,6 +213,59 @@ def show(arguments: Sequence[str]) -> None:
     print(program(api.load(given.run)))
 
 
+def explain(arguments: Sequence[str]) -> None:
+    """`moie explain RUN`."""
+    given = _parse(Explain, arguments, "explain")
+    if given.state is not None:
+        print(api.load(given.run).explain(read_state(given.state)))
+        return
+    report = api.explain(
+        given.run,
+        out=given.out,
+        episodes=given.episodes,
+        seed=given.seed,
+        loss=given.loss,
+        pruning=given.pruning,
+        pictures=given.pictures,
+        workers=given.workers,
+    )
+    print(f"report: {report}")
+
+
+def read_state(path: Path) -> Any:
+    """Numbers of one state from a file."""
+    import numpy as np
+
+    try:
+        if path.suffix == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+        return np.asarray(json.loads(path.read_text()), dtype=np.float64)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"{path} is not a state: {reason}; expected a JSON list of numbers or a .npy file"
+        ) from error
+
+
+def prune(arguments: Sequence[str]) -> None:
+    """`moie prune RUN`."""
+    given = _parse(Prune, arguments, "prune")
+    found, file = api.prune(
+        given.run,
+        loss=given.loss,
+        out=given.out,
+        episodes=given.episodes,
+        seed=given.seed,
+        workers=given.workers,
+    )
+    from moie.explain.program import pruning_table
+
+    print(pruning_table(found))
+    print(f"policy: {file}")
+
+
 def tasks(arguments: Sequence[str]) -> None:
     """`moie tasks`: the paper's tasks; any other Gymnasium id works too."""
     if arguments and arguments[0] not in ("-h", "--help"):
@@ -193,6 +290,8 @@ COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     "resume": resume,
     "evaluate": evaluate,
     "show": show,
+    "explain": explain,
+    "prune": prune,
     "tasks": tasks,
 }
 

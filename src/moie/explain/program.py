@@ -2,10 +2,12 @@
 
 import math
 import shutil
+from typing import Any
 
 import numpy as np
 
 from moie.rollout.policy import Linear, Mixture, Policy
+from moie.runs.evaluation import KINDS
 
 UNUSED = 5e-4  # of the membership: below that an expert shows as 0.0%
 
@@ -41,6 +43,39 @@ def _origin(policy: Mixture, k: int) -> str:
         distance = policy.distances[k]
         return f"{distance:.2g} from the nearest visited state" if distance else "not visited yet"
     return f"from iteration {origin.iteration}, episode {origin.episode}, step {origin.step}"
+
+
+def _name(policy: Mixture, k: int) -> str:
+    """An expert's number, and the one it had before others were removed."""
+    pruned = policy.trained.get("pruned")
+    return f"expert {k}" + (f" (before pruning {pruned['kept'][k]})" if pruned else "")
+
+
+def pruning_table(found: dict[str, Any]) -> str:
+    """Return against number of experts, and what was chosen."""
+    lines = [
+        f"experts  removed  {'return, sampled':>18}  {'return, mean action':>20}  change  enough"
+    ]
+    for row in found["curve"]:
+        removed = "-" if row["removed"] is None else str(row["removed"])
+        returns = [f"{row[kind]['return']:.1f} ± {row[kind]['error']:.1f}" for kind in KINDS]
+        lines.append(
+            f"{row['n_experts']:>7}  {removed:>7}  {returns[0]:>18}  {returns[1]:>20}  "
+            f"{row['change']:>6.1%}  {'yes' if row['within'] else 'no'}"
+        )
+    for row in found["confirmation"]:
+        losses = [f"{row[kind]['loss']:.1f} ± {row[kind]['loss_error']:.1f}" for kind in KINDS]
+        verdict = "enough" if row["within"] else "not enough"
+        lines.append(
+            f"{row['n_experts']} experts on other seeds: loss {losses[0]} with sampled, "
+            f"{losses[1]} with mean actions: {verdict}"
+        )
+    n = found["n_experts"]
+    lines.append(
+        f"smallest policy within {found['loss']:.0%} or the error: {n} expert{'s' * (n != 1)}, "
+        f"{found['n_parameters']} parameters"
+    )
+    return "\n".join(lines)
 
 
 def program(policy: Policy, width: int | None = None) -> str:
@@ -91,7 +126,7 @@ def _mixture(policy: Mixture, width: int) -> str:
     unused = sorted(int(k) for k in order if policy.share[k] < UNUSED)
     for k in used:
         lines.append(
-            f"IF close to  # expert {k}: leads {policy.lead[k]:.0%}, membership "
+            f"IF close to  # {_name(policy, k)}: leads {policy.lead[k]:.0%}, membership "
             f"{policy.share[k]:.1%}, {_origin(policy, k)}"
         )
         lines += _columns(policy.feature_names, policy.prototypes[k], policy.feature_scale, width)

@@ -191,9 +191,13 @@ class Mixture(Policy):
         difference = scaled[:, None, :] - self._scaled_prototypes
         return np.einsum("nkd,nkd->nk", difference, difference)
 
+    def activations(self, states: Array) -> Array:
+        """(N, K) closeness to each prototype (eq. 3 of the paper), for states as rows (N, d)."""
+        return np.exp(-self.temperature * self.squared_distances(states))
+
     def memberships(self, states: Array) -> Array:
         """(N, K) memberships (eq. 1 of the paper), for states as rows (N, d)."""
-        strength = self.weights * np.exp(-self.temperature * self.squared_distances(states))
+        strength = self.weights * self.activations(states)
         return strength / (strength.sum(axis=1, keepdims=True) + 1.0)
 
     def means(self, states: Array) -> Array:
@@ -230,6 +234,10 @@ class Mixture(Policy):
                 f"explain takes one state of shape {self.observation_shape}, "
                 f"not a batch of {len(rows)}"
             )
+        if not np.isfinite(rows).all():
+            bad = int(np.argmin(np.isfinite(rows[0])))
+            name, value = self.feature_names[bad], rows[0, bad]
+            raise InputError(f"observation '{name}' is {value}, expected a finite number")
         membership = self.memberships(rows)[0]
         distances = np.sqrt(self.squared_distances(rows)[0])
         order = np.argsort(-membership, kind="stable")

@@ -203,6 +203,14 @@ def _derives(env: gym.Env, module: str) -> bool:
     return any(cls.__module__.startswith(module) for cls in type(env.unwrapped).__mro__)
 
 
+def _without_a_screen() -> None:
+    """Have the simulators draw into memory; what the user has set in the environment stays."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    if not os.environ.get("DISPLAY") and sys.platform == "linux":
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+        os.environ.setdefault("MUJOCO_GL", "egl")
+
+
 def make(
     id_or_spec_json: str, render_mode: str | None = None, *, packaged: bool = False
 ) -> gym.Env:
@@ -222,7 +230,7 @@ def make(
     _require(extra, spec.id)
     options: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
     if render_mode is not None:
-        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+        _without_a_screen()
     try:
         with _mute(extra):
             env = gym.make(spec, disable_env_checker=True, **options)

@@ -1,6 +1,6 @@
 """Measure a policy over seeded episodes, with sampled and with mean actions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import gymnasium
@@ -13,6 +13,13 @@ from moie.rollout.pool import Pool
 
 LONGEST = 10_000  # steps, for environments without a time limit
 KINDS = {"sampled": Purpose.EVALUATION_SAMPLED, "mean": Purpose.EVALUATION_MEAN}
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Of the mean of some values; NaN for a single one."""
+    if len(values) < 2:
+        return float("nan")
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
 @dataclass(frozen=True)
@@ -32,9 +39,7 @@ class Evaluation:
     @property
     def standard_error(self) -> float:
         """Of the mean; NaN for a single episode."""
-        if len(self.returns) < 2:
-            return float("nan")
-        return float(np.std(self.returns, ddof=1) / np.sqrt(len(self.returns)))
+        return standard_error(self.returns)
 
 
 def longest_episode(env: gymnasium.Env) -> int:
@@ -50,6 +55,36 @@ def evaluation_jobs(seed: int, iteration: int, count: int, longest: int) -> dict
     }
 
 
+class Evaluator:
+    """Workers that run episodes of policies of one task; the same seed gives the same episodes,
+    whatever the number of workers."""
+
+    def __init__(
+        self,
+        task: str,
+        seed: int,
+        workers: int,
+        worker_timeout: float = 300.0,
+        check: Callable[[], None] = lambda: None,
+    ):
+        env = tasks.make(task)
+        self._longest, self._seed = longest_episode(env), seed
+        env.close()
+        self._pool = Pool(tasks.spec_json(task), workers, worker_timeout, check)
+
+    def episodes(self, policy: Policy, count: int, series: int = 0) -> dict[str, list[Episode]]:
+        """By kind of actions; another series has other seeds."""
+        jobs = evaluation_jobs(self._seed, series, count, self._longest)
+        self._pool.queue(policy, [job for some in jobs.values() for job in some])
+        return {kind: self._pool.collect(some) for kind, some in jobs.items()}
+
+    def __enter__(self) -> "Evaluator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
+
+
 def evaluate(
     policy: Policy,
     episodes: int,
@@ -59,12 +94,9 @@ def evaluate(
     check: Callable[[], None] = lambda: None,
 ) -> list[Evaluation]:
     """Run the episodes; the same seed gives the same numbers, whatever the number of workers."""
-    env = tasks.make(policy.task)
-    jobs = evaluation_jobs(seed, 0, episodes, longest_episode(env))
-    env.close()
-    with Pool(tasks.spec_json(policy.task), workers, worker_timeout, check) as pool:
-        pool.queue(policy, [job for some in jobs.values() for job in some])
-        return [_summary(kind, pool.collect(some)) for kind, some in jobs.items()]
+    with Evaluator(policy.task, seed, workers, worker_timeout, check) as evaluator:
+        found = evaluator.episodes(policy, episodes)
+    return [_summary(kind, some) for kind, some in found.items()]
 
 
 def _summary(kind: str, episodes: list[Episode]) -> Evaluation:

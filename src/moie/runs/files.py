@@ -56,20 +56,39 @@ def as_json(content: Any) -> bytes:
 def write_folder(path: Path, files: dict[str, bytes], folders: tuple[str, ...] = ()) -> None:
     """A new folder with files and empty folders in it, which appears as a whole; an empty folder
     may be there before."""
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-        try:
-            for name in folders:
-                (temporary / name).mkdir()
-            for name, content in files.items():
-                with open(temporary / name, "wb") as file:
-                    _write(file, content)
-            os.chmod(temporary, 0o755)
-            os.rename(temporary, path)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+    with writing(path), _filled(path, files, folders) as temporary:
+        os.rename(temporary, path)
+
+
+def replace_folder(path: Path, files: dict[str, bytes]) -> None:
+    """The same in place of what is there: the old folder stays until the new one is complete."""
+    with writing(path), _filled(path, files) as temporary:
+        old = None
+        if path.exists():
+            old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+            os.rename(path, old)
+        os.rename(temporary, path)
+        if old is not None:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _filled(path: Path, files: dict[str, bytes], folders: tuple[str, ...] = ()) -> Iterator[Path]:
+    """A folder beside `path` with all of that in it; gone if it was not renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        for name in folders:
+            (temporary / name).mkdir()
+        for name, content in files.items():
+            (temporary / name).parent.mkdir(parents=True, exist_ok=True)
+            with open(temporary / name, "wb") as file:
+                _write(file, content)
+        os.chmod(temporary, 0o755)
+        yield temporary
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
 
 
 def remove_leftovers(folder: Path) -> None:

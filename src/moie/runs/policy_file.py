@@ -13,6 +13,7 @@ from safetensors.numpy import save as save_tensors
 
 from moie.errors import InputError
 from moie.rollout.policy import Linear, Mixture, Network, Origin, Policy
+from moie.runs.files import write_bytes
 
 FORMAT = "moie-policy"
 VERSION = 1
@@ -164,6 +165,11 @@ def _check(policy: Policy) -> None:
             raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
         if not np.isfinite(arrays[name]).all():
             raise ValueError(f"{name} holds numbers that are not finite")
+
+
+def save_file(path: Path, policy: Policy) -> None:
+    """Write a policy's file as a whole."""
+    write_bytes(path, to_bytes(policy))
 
 
 def load_file(path: Path) -> Policy:

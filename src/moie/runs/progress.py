@@ -4,7 +4,7 @@ import contextlib
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Console
@@ -97,3 +97,45 @@ class Progress:
             self._last_line = time.monotonic()
             self._console.print(f"iteration {done}/{self._iterations}  {facts}", soft_wrap=True)
             sys.stderr.flush()
+
+
+class Stages:
+    """One line for each part of a longer job: a bar in a terminal, plain lines elsewhere."""
+
+    def __init__(self, quiet: bool = False, every: float = 2.0):
+        """`every`: seconds between two plain lines of one stage, at the least."""
+        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._every = every
+
+    @contextlib.contextmanager
+    def stage(self, text: str, total: int) -> Iterator[Callable[[str], None]]:
+        """While it lasts: the function it gives is called after each part, with a fact or none."""
+        began = time.monotonic()
+        if self._console.is_terminal:
+            with self._bar(text, total) as advance:
+                yield advance
+            return
+        self._console.print(f"{text} ...", soft_wrap=True)
+        count, last = 0, began
+
+        def done(fact: str) -> None:
+            nonlocal count, last
+            count += 1
+            if time.monotonic() - last > self._every:
+                last = time.monotonic()
+                self._console.print(f"  {count}/{total}  {fact}".rstrip(), soft_wrap=True)
+
+        yield done
+        self._console.print(f"  done in {time.monotonic() - began:.1f} s", soft_wrap=True)
+
+    @contextlib.contextmanager
+    def _bar(self, text: str, total: int) -> Iterator[Callable[[str], None]]:
+        columns = (
+            TextColumn("{task.description:<34}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[fact]}"),
+        )
+        with Bar(*columns, console=self._console) as bar:
+            task = bar.add_task(text, total=total, fact="")
+            yield lambda fact: bar.update(task, advance=1, fact=fact)
+            bar.update(task, completed=total, fact="done")

@@ -1,0 +1,109 @@
+"""The cycle of a gait, read off the memberships alone: how long, and who is active when."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+BINS = 24
+"""Of a cycle."""
+SHORTEST = 4
+"""Steps; below that a membership that alternates would count as a gait."""
+CLEAR = 0.35
+"""Autocorrelation from which on memberships count as cyclic."""
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Memberships over the phase of a cycle, averaged over all cycles."""
+
+    period: float
+    """Mean length, in steps."""
+    n_cycles: int
+    regularity: float
+    """Autocorrelation of the memberships one period later: one for a perfect repetition."""
+    leader: int
+    """The expert whose rise through its mean begins a cycle."""
+    profile: Array
+    """(BINS, K): mean membership at each phase."""
+
+
+def autocorrelation(memberships: Array) -> Array:
+    """(T // 2,) of the K memberships together, one at lag zero; an estimate from T - lag pairs."""
+    centred = memberships - memberships.mean(axis=0)
+    total, n = np.sum(centred**2), len(centred)
+    if total < 1e-12 * n:
+        return np.zeros(n // 2)
+    spectrum = np.abs(np.fft.rfft(centred, 2 * n, axis=0)) ** 2
+    products = np.fft.irfft(spectrum.sum(axis=1), 2 * n)[: n // 2]
+    return products / total * n / (n - np.arange(n // 2))
+
+
+def _period(memberships: list[Array]) -> tuple[int, float] | None:
+    """The first clear peak of the autocorrelation, averaged over episodes of some length."""
+    long = [m for m in memberships if len(m) >= 8 * SHORTEST]
+    if not long:
+        return None
+    curves = [autocorrelation(m) for m in long]
+    mean = np.mean([curve[: min(map(len, curves))] for curve in curves], axis=0)
+    inner = mean[1:-1]
+    peaks = 1 + np.flatnonzero((inner >= mean[:-2]) & (inner > mean[2:]))
+    peaks = peaks[peaks >= SHORTEST]
+    if not len(peaks) or mean[peaks].max() < CLEAR:
+        return None
+    first = int(peaks[mean[peaks] >= 0.8 * mean[peaks].max()][0])
+    return first, float(mean[first])
+
+
+def _starts(signal: Array, period: int) -> NDArray[np.int64]:
+    """Where the signal, smoothed over a quarter of the period, rises through its mean."""
+    width = max(1, period // 4)
+    smooth = np.convolve(signal, np.ones(width) / width, mode="same") - signal.mean()
+    rises = 1 + np.flatnonzero((smooth[:-1] < 0) & (smooth[1:] >= 0))
+    return rises
+
+
+def find_cycle(memberships: list[Array]) -> Cycle | None:
+    """The cycle that episodes (each (T, K)) have in common; None where there is none."""
+    found = _period(memberships)
+    if found is None:
+        return None
+    period, regularity = found
+    leader = int(np.argmax(np.concatenate(memberships).var(axis=0)))
+    rows, phases, lengths = [], [], []
+    for membership in memberships:
+        starts = _starts(membership[:, leader], period)
+        for start, end in itertools.pairwise(starts):
+            if 0.6 * period <= end - start <= 1.5 * period:
+                rows.append(membership[start:end])
+                phases.append(np.arange(end - start) / (end - start))
+                lengths.append(end - start)
+    if len(lengths) < 3:
+        return None
+    bins = np.minimum((np.concatenate(phases) * BINS).astype(int), BINS - 1)
+    all_rows = np.concatenate(rows)
+    counts = np.bincount(bins, minlength=BINS)
+    profile = np.zeros((BINS, all_rows.shape[1]))
+    np.add.at(profile, bins, all_rows)
+    profile /= np.maximum(counts, 1)[:, None]
+    _fill(profile, counts)
+    return Cycle(float(np.mean(lengths)), len(lengths), regularity, leader, profile)
+
+
+def _fill(profile: Array, counts: NDArray[np.int64]) -> None:
+    """Phases that no step fell on, as in short cycles, get the value of the phase before."""
+    for i in np.flatnonzero(counts == 0):
+        profile[i] = profile[i - 1]
+
+
+def activity(profile: Array) -> tuple[float, float]:
+    """The phase around which a membership profile (BINS,) is centred, and how concentrated it is
+    there: one for a single phase, zero for all alike."""
+    angles = 2 * np.pi * (np.arange(len(profile)) + 0.5) / len(profile)
+    total = profile.sum()
+    if total <= 0:
+        return 0.0, 0.0
+    centre = np.sum(profile * np.exp(1j * angles)) / total
+    return float(np.angle(centre) / (2 * np.pi) % 1.0), float(abs(centre))

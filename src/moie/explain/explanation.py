@@ -1,0 +1,260 @@
+"""`moie explain` and `moie prune`: episodes, facts, pruning, scenes, figures, report."""
+
+import hashlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from moie.errors import InputError
+from moie.explain import figures, images, scenes
+from moie.explain.facts import Visited, gather
+from moie.explain.program import program
+from moie.explain.prune import Returns, prune
+from moie.explain.report import page
+from moie.rollout.episode import Episode
+from moie.rollout.policy import Mixture, Policy
+from moie.runs import policy_file
+from moie.runs.config import to_json
+from moie.runs.directory import RunDirectory, load_policy, versions
+from moie.runs.evaluation import Evaluator
+from moie.runs.files import as_json, replace_folder
+from moie.runs.records import read
+
+CHECK_EVERY = 50
+"""Steps of a film after which Ctrl-C is looked for."""
+
+
+class Progress(Protocol):
+    """What is being done, and how far it is."""
+
+    def stage(self, text: str, total: int) -> AbstractContextManager[Callable[[str], None]]:
+        """While it lasts: call the function it gives after each part, with a fact or none."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of an explanation."""
+
+    episodes: int = 10
+    seed: int = 2_000_000
+    loss: float = 0.05
+    workers: int = 1
+    with_pruning: bool = True
+    with_pictures: bool = True
+
+
+def experts_of(policy: Policy) -> Mixture:
+    """InputError for a policy that has none."""
+    if not isinstance(policy, Mixture):
+        raise InputError(
+            f"this policy of {policy.trained.get('algorithm', 'another learner')} has no experts, "
+            f"but {policy.n_parameters} parameters that act together: there is nothing to explain"
+        )
+    return policy
+
+
+def pruned(
+    policy: Mixture,
+    episodes: dict[str, list[Episode]],
+    evaluator: Evaluator,
+    settings: Settings,
+    progress: Progress,
+) -> tuple[dict[str, Any], Mixture]:
+    """The pruning curve over the episodes' seeds, and the smaller policy."""
+    states = Visited.of(policy, episodes["mean"]).some()
+
+    def measure(smaller: Mixture, series: int, count: int) -> Returns:
+        is_known = smaller is policy and series == 0
+        found = episodes if is_known else evaluator.episodes(smaller, count, series)
+        return {kind: [float(e.rewards.sum()) for e in some] for kind, some in found.items()}
+
+    with progress.stage("pruning", policy.n_experts - 1) as done:
+        return prune(policy, states, settings.loss, settings.episodes, measure, done)
+
+
+def prune_run(
+    path: Path, out: Path | None, settings: Settings, progress: Progress, check: Callable[[], None]
+) -> tuple[dict[str, Any], Path]:
+    """Prune a run's policy; the smaller one is a policy file beside it."""
+    policy = experts_of(load_policy(path))
+    out = _beside(path, "pruned.safetensors") if out is None else out
+    with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
+        with progress.stage(f"{2 * settings.episodes} episodes of the whole policy", 1) as done:
+            episodes = evaluator.episodes(policy, settings.episodes)
+            done("")
+        found, smaller = pruned(policy, episodes, evaluator, settings, progress)
+    policy_file.save_file(out, smaller)
+    return found, out
+
+
+def explain_run(
+    path: Path, out: Path | None, settings: Settings, progress: Progress, check: Callable[[], None]
+) -> Path:
+    """Write the folder with report, facts, figures and scenes; the report's path."""
+    policy = experts_of(load_policy(path))
+    out = _beside(path, "explanation") if out is None else out
+    _check_out(out)
+    with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
+        with progress.stage(f"{2 * settings.episodes} episodes", 1) as done:
+            episodes = evaluator.episodes(policy, settings.episodes)
+            done("")
+        facts = gather(policy, episodes["mean"])
+        smaller = None
+        if settings.with_pruning and policy.n_experts > 1:
+            facts["pruning"], smaller = pruned(policy, episodes, evaluator, settings, progress)
+    facts |= _of_run(path)
+    content: dict[str, bytes] = {}
+    strips: dict[int, images.Strip] = {}
+    video, fps = None, 30.0
+    if settings.with_pictures:
+        strips, video, fps = _pictures(policy, facts, episodes["mean"], content, progress, check)
+    else:
+        facts["scenes"] = _no_scenes("none were asked for")
+    drawn = _figures(facts, content, progress, check)
+    programs = (program(policy, 100), None if smaller is None else program(smaller, 100))
+    if smaller is not None:
+        content["pruned.safetensors"] = policy_file.to_bytes(smaller)
+    content["facts.json"] = as_json(facts)
+    content["report.html"] = page(facts, drawn, strips, video, programs, fps)
+    replace_folder(out, content)
+    return out / "report.html"
+
+
+def _beside(path: Path, name: str) -> Path:
+    """In a run directory under that name; beside a policy file under its own name too."""
+    return path / name if path.is_dir() else path.with_name(f"{path.stem}-{name}")
+
+
+def _check_out(out: Path) -> None:
+    """Only an explanation may be replaced."""
+    if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or _is_ours(out))):
+        raise InputError(f"{out} exists and is not an explanation; choose another --out")
+
+
+def _is_ours(out: Path) -> bool:
+    return (out / "facts.json").is_file() and (out / "report.html").is_file()
+
+
+def _of_run(path: Path) -> dict[str, Any]:
+    """What the run directory knows besides its policy."""
+    file = RunDirectory(path).policy_file if path.is_dir() else path
+    found: dict[str, Any] = {
+        "digest": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "versions": versions(),
+    }
+    if path.is_dir():
+        run = RunDirectory.open(path)
+        names = ("steps", "return_sampled", "return_mean", "entropy", "entropy_floor")
+        rows = [{name: row.get(name) for name in names} for row in read(run.metrics_file)]
+        found["learning"] = rows
+        found["run"] = {"settings": to_json(run.read_config()), "started_with": run.started_with()}
+    return found
+
+
+def _no_scenes(problem: str | None) -> dict[str, Any]:
+    return {
+        "problem": problem,
+        "applied": scenes.APPLIED,
+        "n_replayed": 0,
+        "n_matching": 0,
+        "largest_difference": 0.0,
+        "every": 1,
+        "n_frames": 0,
+    }
+
+
+def _pictures(
+    policy: Mixture,
+    facts: dict[str, Any],
+    episodes: list[Episode],
+    content: dict[str, bytes],
+    progress: Progress,
+    check: Callable[[], None],
+) -> tuple[dict[int, images.Strip], images.Video | None, float]:
+    """Replay every prototype, then the shown episode; facts say how well replays agree."""
+    found = facts["scenes"] = _no_scenes(None)
+    strips: dict[int, images.Strip] = {}
+    with (
+        scenes.Stage(policy.task, scenes.STILL) as stage,
+        progress.stage("prototypes", policy.n_experts) as done,
+    ):
+        for expert in facts["experts"]:
+            check()
+            frames = _relived(stage, policy, expert, episodes, found)
+            name = f"expert-{expert['expert']}"
+            if frames:
+                strips[expert["expert"]] = images.strip(frames)
+                content[f"scenes/{name}.png"] = images.still(frames[0])
+                content[f"scenes/{name}.webp"] = images.animation(frames, 0.16)
+            done("")
+        found["problem"] = stage.problem
+        fps = stage.fps
+    video = None
+    if found["problem"] is None:
+        frames = _filmed(policy, facts, episodes[facts["shown"]["episode"]], progress, check)
+        found |= {"every": scenes.stride(facts["shown"]["length"]), "n_frames": len(frames)}
+        video = images.video(frames, found["every"])
+        content["scenes/episode.webp"] = images.animation(frames, found["every"] / fps)
+    return strips, video, fps
+
+
+def _relived(
+    stage: scenes.Stage,
+    policy: Mixture,
+    expert: dict[str, Any],
+    episodes: list[Episode],
+    found: dict[str, Any],
+) -> list[scenes.Frame]:
+    """One prototype, or the visited state nearest to it; the facts get what its replay shows."""
+    k, nearest = expert["expert"], expert["nearest"]
+    scene = scenes.relive(stage, policy, k)
+    if scene is None:
+        expert["replay"] = None
+        near = scenes.near(stage, policy, k, episodes[nearest["episode"]], nearest["step"])
+        return near.frames
+    expert["replay"] = {"difference": scene.difference, "matches": scene.matches}
+    found["n_replayed"] += 1
+    found["n_matching"] += int(scene.matches)
+    found["largest_difference"] = max(found["largest_difference"], scene.difference)
+    return scene.frames
+
+
+def _filmed(
+    policy: Mixture,
+    facts: dict[str, Any],
+    episode: Episode,
+    progress: Progress,
+    check: Callable[[], None],
+) -> list[scenes.Frame]:
+    with (
+        scenes.Stage(policy.task, scenes.VIDEO) as stage,
+        progress.stage("video", -(-episode.length // CHECK_EVERY)) as done,
+    ):
+
+        def told(step: int) -> None:
+            if step % CHECK_EVERY == 0:
+                check()
+                done("")
+
+        return list(scenes.film(stage, policy, episode, told))
+
+
+def _figures(
+    facts: dict[str, Any],
+    content: dict[str, bytes],
+    progress: Progress,
+    check: Callable[[], None],
+) -> dict[str, bytes]:
+    """All figures into the content; their SVG for the page."""
+    drawn = {}
+    with progress.stage("figures", len(figures.FIGURES)) as done:
+        for name in figures.FIGURES:
+            check()
+            forms = figures.draw(name, facts)
+            content |= {f"figures/{name}.{ending}": form for ending, form in forms.items()}
+            if forms:
+                drawn[name] = forms["svg"]
+            done(name)
+    return drawn

@@ -1,0 +1,101 @@
+"""The report: one HTML file that needs nothing else, made of the facts, the figures and the scenes.
+
+Every number of the page is an element that names its place in the facts (`data-fact`): a reader
+can look it up there, and a test recomputes each.
+"""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from moie.explain.figures import FIGURES, INK, colours
+from moie.explain.images import COLUMNS, PER_SHEET, Strip, Video
+
+TEMPLATES = files("moie.explain") / "templates"
+
+
+def look_up(facts: Any, path: str) -> Any:
+    """The value at "experts.0.share"."""
+    for part in path.split("."):
+        facts = facts[int(part)] if isinstance(facts, list) else facts[part]
+    return facts
+
+
+def _numbers(facts: dict[str, Any]) -> Any:
+    """The template's function for a number: its place in the facts, and its format."""
+
+    def number(path: str, form: str = "") -> Markup:
+        value = look_up(facts, path)
+        text = "-" if value is None else format(value, form)
+        return Markup('<span data-fact="{}" data-format="{}">{}</span>').format(path, form, text)
+
+    return number
+
+
+def _inline(svg: bytes) -> Markup:
+    """A figure as part of the page, in the page's own ink: readable in light and dark."""
+    text = svg.decode()
+    return Markup(text[text.index("<svg") :].replace(INK, "currentColor"))
+
+
+def _player(facts: dict[str, Any], video: Video | None, fps: float) -> Markup:
+    """What the player needs of the facts, as JSON that can not end its script element."""
+    shown, policy, paint = facts["shown"], facts["policy"], colours(facts)
+    content = {
+        "memberships": shown["memberships"],
+        "leader": shown["leader"],
+        "nearest": shown["nearest"],
+        "distance": shown["nearest_distance"],
+        "actions": shown["actions"],
+        "order": [expert["expert"] for expert in facts["experts"]],
+        "colours": [paint[k] for k in range(policy["n_experts"])],
+        "names": policy["action_names"],
+        "low": policy["action_low"],
+        "high": policy["action_high"],
+        "fps": fps,
+        "video": None,
+    }
+    if video is not None:
+        content["video"] = {
+            "every": video.every,
+            "perSheet": PER_SHEET,
+            "columns": COLUMNS,
+            "width": video.width,
+            "height": video.height,
+        }
+    return Markup(json.dumps(content, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+def page(
+    facts: dict[str, Any],
+    figures: dict[str, bytes],
+    strips: dict[int, Strip],
+    video: Video | None,
+    programs: tuple[str, str | None],
+    fps: float,
+) -> bytes:
+    """The whole file. `figures` are SVG by name; `programs` the policy and the pruned one."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    template = environment.from_string((TEMPLATES / "report.html").read_text())
+    run = facts.get("run")
+    return template.render(
+        f=facts,
+        n=_numbers(facts),
+        is_visited=any(expert["origin"] for expert in facts["experts"]),
+        figures={name: _inline(figures[name]) if name in figures else "" for name in FIGURES},
+        strips={e["expert"]: strips.get(e["expert"]) for e in facts["experts"]},
+        video=video,
+        colours=colours(facts),
+        program=programs[0],
+        pruned_program=programs[1],
+        settings=None if run is None else json.dumps(run["settings"], indent=2),
+        versions="\n".join(f"{name} {version}" for name, version in facts["versions"].items()),
+        player=_player(facts, video, fps),
+        css=Markup((TEMPLATES / "report.css").read_text()),
+        js=Markup((TEMPLATES / "report.js").read_text()),
+    ).encode()

@@ -1,0 +1,167 @@
+"""Every number of the report is in the facts, and the facts are recomputed from the policy file."""
+
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import moie
+from moie import api, cli
+from moie.explain.figures import FIGURES
+from tests import tiny
+from tests.explain import recompute
+
+VOID = {"meta", "img", "input", "br", "link"}
+
+
+class Page(HTMLParser):
+    """Numbers that name their fact, and all other text with digits in it."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.numbers: list[tuple[str, str, str]] = []
+        self.other: list[str] = []
+        self.addresses: list[str] = []
+        self._open: list[tuple[str, dict[str, Any]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: Any) -> None:
+        given = dict(attributes)
+        self.addresses += [given[name] for name in ("src", "href", "srcset") if name in given]
+        if tag not in VOID:
+            self._open.append((tag, given))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, text: str) -> None:
+        _, given = self._open[-1] if self._open else ("", {})
+        if "data-fact" in given:
+            self.numbers.append((given["data-fact"], given["data-format"], text))
+        elif not {"script", "style", "svg", "pre"} & {name for name, _ in self._open}:
+            self.other += [text] if re.search(r"\d", text) else []
+
+
+def look_up(facts: Any, path: str) -> Any:
+    for part in path.split("."):
+        facts = facts[int(part)] if isinstance(facts, list | np.ndarray) else facts[part]
+    return facts
+
+
+@pytest.fixture(scope="module")
+def page(explanation: Path) -> Page:
+    return Page((explanation / "report.html").read_text())
+
+
+@pytest.fixture(scope="module")
+def facts(explanation: Path) -> dict[str, Any]:
+    return json.loads((explanation / "facts.json").read_text())
+
+
+def test_every_number_agrees_with_the_policy_file(
+    page: Page, facts: dict[str, Any], pendulum: Path
+) -> None:
+    expected = recompute.facts(pendulum, facts)
+    assert len(page.numbers) > 100
+    for path, form, text in page.numbers:
+        value = look_up(facts, path)
+        assert text == format(value, form), path
+        np.testing.assert_allclose(
+            value, look_up(expected, path), rtol=1e-5, atol=1e-6, err_msg=path
+        )
+
+
+def test_what_the_figures_and_the_player_show_agrees_too(
+    facts: dict[str, Any], pendulum: Path
+) -> None:
+    expected = recompute.facts(pendulum, facts)
+    np.testing.assert_allclose(facts["overlap"], expected["overlap"], atol=1e-9)
+    for name in ("memberships", "actions"):
+        np.testing.assert_allclose(facts["shown"][name], expected["shown"][name], atol=1e-4)
+    np.testing.assert_array_equal(facts["shown"]["leader"], expected["shown"]["leader"])
+
+
+def test_no_number_of_the_page_lacks_its_fact(page: Page, pendulum: Path) -> None:
+    names = {moie.load(pendulum).task, f"{moie.load(pendulum).task}: the policy explained"}
+    assert {text for text in page.other if text.strip() not in names} == set()
+
+
+def test_the_page_needs_nothing_else(page: Page, explanation: Path) -> None:
+    assert all(address.startswith(("data:image/webp;base64,", "#")) for address in page.addresses)
+    assert (explanation / "report.html").stat().st_size < 25e6
+
+
+def test_figures_and_scenes_are_files_too(explanation: Path, facts: dict[str, Any]) -> None:
+    drawn = {path.stem for path in (explanation / "figures").iterdir()}
+    assert drawn | {"cycle"} == set(FIGURES)
+    for name in drawn:
+        assert (explanation / "figures" / f"{name}.svg").read_text().count("<svg") == 1
+        assert (explanation / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        Image.open(explanation / "figures" / f"{name}.png").verify()
+    for expert in range(3):
+        moving = Image.open(explanation / "scenes" / f"expert-{expert}.webp")
+        assert moving.n_frames == 6
+    video = Image.open(io.BytesIO((explanation / "scenes" / "episode.webp").read_bytes()))
+    assert video.n_frames <= facts["scenes"]["n_frames"] == 200  # equal ones are one, shown longer
+
+
+def test_the_same_again_is_the_same(explanation: Path, pendulum: Path, tmp_path: Path) -> None:
+    api.explain(pendulum, out=tmp_path / "again", episodes=3, workers=2, quiet=True)
+    first, again = tiny.contents(explanation), tiny.contents(tmp_path / "again")
+    assert first.keys() == again.keys()
+    assert [name for name in first if first[name] != again[name]] == []
+
+
+def test_an_environment_without_pictures_still_has_a_report(tmp_path: Path) -> None:
+    run = tiny.train("tests.probes:Walk-v0", tmp_path / "run", iterations=1, workers=1).path
+    report = api.explain(run, episodes=2, workers=1, quiet=True)
+    assert report == run / "explanation" / "report.html"
+    text = report.read_text()
+    assert "No pictures: " in text
+    assert 'id="screen"' not in text
+    facts = json.loads((report.parent / "facts.json").read_text())
+    assert facts["scenes"]["n_matching"] == facts["scenes"]["n_replayed"] == 3
+
+
+def test_an_environment_that_does_not_repeat_is_named(tmp_path: Path) -> None:
+    run = tiny.train("tests.probes:Moody-v0", tmp_path / "run", iterations=1, workers=1).path
+    report = api.explain(run, episodes=2, workers=1, quiet=True, pruning=False)
+    assert "The replay does not lead to the stored state" in report.read_text()
+
+
+def test_gradient_prototypes_say_how_far_they_are(tmp_path: Path) -> None:
+    options = {"algorithm": "ppo-diffproto", "ppo_epochs": 2, "iterations": 1, "workers": 1}
+    run = tiny.train("pendulum", tmp_path / "run", **options).path
+    report = api.explain(run, episodes=2, workers=1, quiet=True, pruning=False)
+    text = report.read_text()
+    assert text.count("Never visited.") == 3
+    assert text.count("The picture shows the nearest visited state") == 3
+    page = Page(text)
+    facts = json.loads((report.parent / "facts.json").read_text())
+    for i in range(3):
+        assert facts["experts"][i]["distance"] > 0
+        assert f"experts.{i}.distance" in {path for path, _, _ in page.numbers}
+
+
+def test_a_pruned_policy_can_be_explained(explanation: Path, tmp_path: Path) -> None:
+    file = tmp_path / "small.safetensors"
+    file.write_bytes((explanation / "pruned.safetensors").read_bytes())
+    report = api.explain(file, episodes=2, workers=1, quiet=True, pictures=False)
+    assert report == tmp_path / "small-explanation" / "report.html"
+    assert "none were asked for" in report.read_text()
+
+
+def test_only_an_explanation_is_replaced(pendulum: Path, tmp_path: Path, capfd) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("do not touch")
+    words = ["explain", str(pendulum), "--out", str(tmp_path / "thesis")]
+    assert cli.main(words) == 2
+    assert "exists and is not an explanation; choose another --out" in capfd.readouterr().err
+    assert tiny.contents(tmp_path) == {"thesis/chapter.tex": b"do not touch"}
