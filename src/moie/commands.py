@@ -28,7 +28,7 @@ class Train:
 
     config: RunConfig
     out: Path | None = None
-    """The run directory, which must not exist; runs/TASK-kEXPERTS-sSEED without one."""
+    """The run directory, which must not exist; runs/TASK[-ALGORITHM][-kEXPERTS]-sSEED without."""
     steps: int | None = None
     """Environment steps to learn from, instead of --iterations."""
     workers: int | None = None

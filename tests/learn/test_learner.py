@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moie.core.batch import Batch
+from moie.core.entropy import NO_FLOOR
 from moie.core.selection import KEPT
 from moie.core.trust_region import Anchor
 from moie.learn.config import (
@@ -78,6 +79,29 @@ def test_one_compilation_for_all_iterations(trained):
     state, batch, _, _ = trained[-1]
     learn_jit(CONFIG, state, batch)
     assert learn_jit._cache_size() == before == 1
+
+
+def test_a_network_policy_is_no_copy_of_a_critic():
+    for name in ("ppo", "trpo"):
+        network = replace(CONFIG.network, policy_hidden=CONFIG.critic.hidden)
+        config = replace(CONFIG, algorithm=name, network=network)
+        state = start(config, N_FEATURES, N_ACTIONS, key=jax.random.key(0))
+        for twin in (0, 1):
+            layers = zip(state.policy.network.matrices, state.critic.matrices, strict=True)
+            mine, critics = next(layers)
+            assert mine.shape == critics[twin].shape
+            assert not np.isclose(mine, critics[twin]).any()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_floor_is_reported_only_where_there_is_one(algorithm):
+    config = replace(CONFIG, algorithm=algorithm)
+    state = start(config, N_FEATURES, N_ACTIONS, key=jax.random.key(0))
+    low = eqx.tree_at(lambda p: p.log_std, state.policy, state.policy.log_std - 2.0)
+    state = eqx.tree_at(lambda s: s.policy, state, low)
+    _, report = learn_jit(config, state, random_batch(0, low))
+    has_floor = float(report.entropy_floor) > NO_FLOOR
+    assert has_floor == (algorithm == "moie" or algorithm.endswith("-entropy"))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -16,8 +16,9 @@ class EntropyFloor(eqx.Module):
 
     @classmethod
     def start(cls, initial_entropy: Float[Array, ""], fraction: float) -> "EntropyFloor":
-        """The threshold is a fraction of the initial entropy."""
-        return cls(initial_entropy * fraction, jnp.zeros((), dtype=jnp.int32))
+        """The threshold is a fraction of the initial entropy, but not above it."""
+        threshold = jnp.minimum(initial_entropy * fraction, initial_entropy)
+        return cls(threshold, jnp.zeros((), dtype=jnp.int32))
 
     def advance(
         self, entropy: Float[Array, ""], fall: float

@@ -103,10 +103,11 @@ def _linear(policy: Linear, width: int) -> str:
         f"# {policy.task}: linear policy, {policy.n_parameters} parameters, of {_learned(policy)}"
     ]
     names = tuple(f"{feature} *" for feature in policy.feature_names)
-    reach = np.full(len(names), np.abs(policy.matrix).max() or 1.0)
     rows = zip(policy.action_names, policy.matrix, policy.default_action, strict=True)
     for joint, row, offset in rows:
-        lines += ["", f"{joint} = {offset:+.2f} + the sum of", *_columns(names, row, reach, width)]
+        reach = np.abs(row).max() or 1.0
+        lines += ["", f"{joint} = {_number(offset, abs(offset) or 1.0)} + the sum of"]
+        lines += _columns(names, row, np.full(len(names), reach), width)
     if (policy.feature_scale != 1).any():
         lines += ["", "# of features less their mean, in standard deviations"]
     return "\n".join(lines)

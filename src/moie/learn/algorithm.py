@@ -49,3 +49,5 @@ class Algorithm:
     update: Callable[
         [LearnerConfig, GaussianPolicy, Any, Sampled, tuple[PRNGKeyArray, PRNGKeyArray]], Outcome
     ]
+    has_floor: bool
+    """Whether it keeps the entropy floor."""

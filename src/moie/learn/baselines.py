@@ -104,7 +104,7 @@ def ppo(make: MakePolicy, prepare: Prepare, with_floor: bool) -> Algorithm:
         after, own = update_ppo(config.ppo, policy, own, objective, shape, key=keys[1])
         return _outcome(after, own, objective, {})
 
-    return Algorithm(start, update)
+    return Algorithm(start, update, with_floor)
 
 
 def trpo(make: MakePolicy, prepare: Prepare, with_floor: bool) -> Algorithm:
@@ -119,7 +119,7 @@ def trpo(make: MakePolicy, prepare: Prepare, with_floor: bool) -> Algorithm:
         after, step = update_trpo(config.trpo, policy, objective, _shape(sampled, with_floor))
         return _outcome(after, own, objective, {"step_fraction": step.fraction})
 
-    return Algorithm(start, update)
+    return Algorithm(start, update, with_floor)
 
 
 def _outcome(

@@ -136,7 +136,9 @@ class NetworkConfig:
     """Units of the hidden layers."""
 
     def __post_init__(self) -> None:
-        require(len(self.policy_hidden) > 0, "policy_hidden", self.policy_hidden, "a layer or more")
+        layers = self.policy_hidden
+        require(len(layers) > 0, "policy_hidden", layers, "at least one layer")
+        require(min(layers) >= 1, "policy_hidden", layers, "at least 1 unit a layer")
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ class TRPOConfig:
     damping: float = 0.01
     """Added to the Fisher matrix's diagonal."""
     line_search_steps: int = 10
-    """Steps that are tried, each half as long as the one before."""
+    """Steps that are tried, each 0.8 times as long as the one before."""
 
     def __post_init__(self) -> None:
         require(self.kl_limit > 0, "kl_limit", self.kl_limit, "a positive number")

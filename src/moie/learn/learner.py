@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from moie.core import critic as critics
 from moie.core.advantage import gae, standardise
 from moie.core.batch import Batch
-from moie.core.entropy import EntropyFloor
+from moie.core.entropy import NO_FLOOR, EntropyFloor
 from moie.core.perceptron import Perceptron
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.trust_region import Scalar
@@ -65,8 +65,7 @@ def start(
     config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
 ) -> LearnerState:
     """The first policy, untrained critics."""
-    critic_key, run_key = jax.random.split(key)
-    policy_key = jax.random.fold_in(critic_key, 0)
+    critic_key, run_key, policy_key = jax.random.split(key, 3)
     policy, own = algorithm_of(config).start(config, n_features, n_actions, policy_key)
     twins = critics.make_twins(n_features, config.critic.hidden, key=critic_key)
     return LearnerState(
@@ -120,11 +119,13 @@ def learn(config: LearnerConfig, state: LearnerState, batch: Batch) -> tuple[Lea
     )
     fall = config.trust_region.entropy_fall
     floor, entropy_floor = state.floor.advance(state.policy.entropy(), fall)
+    algorithm = algorithm_of(config)
+    if not algorithm.has_floor:
+        entropy_floor = jnp.full_like(entropy_floor, NO_FLOOR)
     sampled = Sampled(
         batch.states, batch.taken, standardise(advantages), entropy_floor, state.iteration
     )
-    update = algorithm_of(config).update
-    found = update(config, state.policy, state.own, sampled, (keys[0], keys[1]))
+    found = algorithm.update(config, state.policy, state.own, sampled, (keys[0], keys[1]))
 
     share, lead, facts = _memberships(found.policy, batch.states)
     report = Report(

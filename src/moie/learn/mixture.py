@@ -127,4 +127,4 @@ def update(
     )
 
 
-MIXTURE = Algorithm(start, update)
+MIXTURE = Algorithm(start, update, has_floor=True)

@@ -22,6 +22,8 @@ from moie.learn.config import PPOConfig, TRPOConfig
 from moie.learn.update import minibatches
 
 P = TypeVar("P", bound=GaussianPolicy)
+BACKTRACK = 0.8
+"""From one step of the line search to the next."""
 Shape = Callable[[Any], Any]
 """From a policy of free parameters to the one that acts: the entropy projection, or nothing."""
 
@@ -59,8 +61,10 @@ class Objective(eqx.Module):
         return eqx.tree_at(per_state, self, [x[index] for x in per_state(self)])
 
     def ratio(self, policy: GaussianPolicy) -> Float[Array, " N"]:
-        """How much likelier each action is now."""
-        return jnp.exp(jax.vmap(policy.log_prob)(self.states, self.taken) - self.log_prob)
+        """How much likelier each action is now; beyond e^20 it makes no difference, and would
+        leave no finite gradient."""
+        log_prob = jax.vmap(policy.log_prob)(self.states, self.taken)
+        return jnp.exp(jnp.minimum(log_prob - self.log_prob, 20.0))
 
     def surrogate(self, policy: GaussianPolicy) -> Scalar:
         """The importance-weighted advantage."""
@@ -118,7 +122,7 @@ class NaturalStep(NamedTuple):
     """What TRPO did."""
 
     fraction: Scalar
-    """Of the longest step that the quadratic model allows; zero if none was accepted."""
+    """Of the longest step that was tried; zero if none was accepted."""
     divergence: Scalar
     gain: Scalar
     """Of the surrogate."""
@@ -135,6 +139,13 @@ def fisher_product(
         return objective.divergence(eqx.combine(unravel(vector), fixed))
 
     return lambda vector: jax.jvp(jax.grad(divergence), (start,), (vector,))[1]
+
+
+def _correction(limit: float, divergence: Scalar) -> Scalar:
+    """From the quadratic model's longest step to the real divergence's. The entropy projection
+    takes a part of the step back, and would leave most of the limit unused."""
+    factor = 0.999 * jnp.sqrt(limit / jnp.maximum(divergence, 1e-12))
+    return jnp.where(jnp.isfinite(factor), jnp.clip(factor, 0.5, 10.0), 1.0)
 
 
 def update_trpo(
@@ -157,6 +168,7 @@ def update_trpo(
     )
     curvature = direction @ (product(direction) + config.damping * direction)
     longest = jnp.sqrt(2.0 * config.kl_limit / jnp.maximum(curvature, 1e-12)) * direction
+    longest = longest * _correction(config.kl_limit, objective.divergence(moved(start + longest)))
 
     def judged(fraction: Scalar) -> NaturalStep:
         trial = moved(start + fraction * longest)
@@ -169,7 +181,7 @@ def update_trpo(
 
     def backtrack(carry):
         tries, step = carry
-        return tries + 1, judged(0.5 * step.fraction)
+        return tries + 1, judged(BACKTRACK * step.fraction)
 
     _, step = jax.lax.while_loop(
         lambda carry: refused(carry[1]) & (carry[0] < config.line_search_steps),

@@ -58,7 +58,7 @@ class RunConfig:
         require(self.scaling_batches >= 1, "scaling_batches", self.scaling_batches, "at least 1")
         experts = self.learner.policy.experts
         require(
-            experts <= self.batch_steps,
+            experts <= self.batch_steps or self.learner.algorithm != "moie",
             "experts",
             experts,
             f"no more than batch_steps ({self.batch_steps}): every prototype is a visited state",

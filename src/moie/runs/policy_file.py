@@ -131,7 +131,9 @@ def from_bytes(content: bytes, path: Path) -> Policy:
         )
         _check(policy)
         return policy
-    except (ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+    except KeyError as error:
+        raise InputError(f"{path} is not a moie policy file: {error} is missing") from error
+    except (ValueError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
         raise InputError(f"{path} is not a moie policy file: {error}") from error
 
 
@@ -165,6 +167,13 @@ def _check(policy: Policy) -> None:
             raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
         if not np.isfinite(arrays[name]).all():
             raise ValueError(f"{name} holds numbers that are not finite")
+    if not (policy.feature_scale > 0).all():
+        raise ValueError("feature_scale holds numbers that are not positive")
+    if isinstance(policy, Mixture) and not 0 < policy.temperature < math.inf:
+        raise ValueError(f"temperature is {policy.temperature}, expected a positive number")
+    steps = policy.trained.get("steps", 0)
+    if not isinstance(steps, int):
+        raise ValueError(f"trained steps is {steps!r}, expected a whole number")
 
 
 def save_file(path: Path, policy: Policy) -> None:
