@@ -1,11 +1,11 @@
-# Two commands: `make demo` trains a policy and prints it; `make test` runs everything CI runs.
-# Both set up .venv first; nothing but Python 3.11 and make is needed.
+# Two commands: `make demo` trains a policy, prints it and writes a report about it; `make test` runs
+# everything CI runs. Both set up .venv first; nothing but Python 3.11 and make is needed.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup browser demo test lint bench clean
 
 setup: $(STAMP)
 
@@ -29,14 +29,24 @@ demo: setup
 	@echo
 	@$(BIN)/moie evaluate $(DEMO_RUN)
 	@echo
-	@echo "the run is in $(DEMO_RUN)"
+	@$(BIN)/moie explain $(DEMO_RUN)
+	@echo "the run is in $(DEMO_RUN); open the report in a browser"
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
+# A test opens the report in Chromium. Where it is missing and may not be installed, that test says so.
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
+browser:
+	@for name in $(BROWSERS); do command -v $$name > /dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ]; then as_root=; else as_root="sudo -n"; fi; \
+	echo "installing Chromium for the test of the report"; \
+	{ $$as_root apt-get update -qq && $$as_root apt-get install -y -qq chromium; } > /dev/null 2>&1 \
+		|| echo "Chromium could not be installed"
+
+test: lint browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: setup

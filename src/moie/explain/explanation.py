@@ -211,7 +211,6 @@ def _relived(
     k, nearest = expert["expert"], expert["nearest"]
     scene = scenes.relive(stage, policy, k)
     if scene is None:
-        expert["replay"] = None
         near = scenes.near(stage, policy, k, episodes[nearest["episode"]], nearest["step"])
         return near.frames
     expert["replay"] = {"difference": scene.difference, "matches": scene.matches}

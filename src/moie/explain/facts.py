@@ -159,6 +159,7 @@ def _experts(policy: Mixture, visited: Visited, cycle: Cycle | None) -> list[dic
                 "concentration": concentration,
                 "distance": nearest[k]["distance"],
                 "nearest": nearest[k],
+                "replay": None,
                 "distance_in_training": float(policy.distances[k]),
                 "origin": None
                 if origin is None
@@ -290,7 +291,7 @@ def _shown(policy: Mixture, visited: Visited) -> dict[str, Any]:
         "return": returns[number],
         "rewards": episode.rewards.round(4).tolist(),
         "actions": policy.clipped(episode.taken).astype(float).round(4).tolist(),
-        "memberships": memberships.round(4).tolist(),
+        "memberships": [[float(f"{x:.6g}") for x in row] for row in memberships],
         "leader": np.argmax(memberships, axis=1).tolist(),
         "nearest": nearest.tolist(),
         "nearest_distance": distances[np.arange(len(nearest)), nearest].round(4).tolist(),

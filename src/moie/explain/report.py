@@ -5,6 +5,7 @@ can look it up there, and a test recomputes each.
 """
 
 import json
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -15,6 +16,8 @@ from moie.explain.figures import FIGURES, INK, colours
 from moie.explain.images import COLUMNS, PER_SHEET, Strip, Video
 
 TEMPLATES = files("moie.explain") / "templates"
+ZOOM = 1.65
+"""Pixels of the page for a point of a figure."""
 
 
 def look_up(facts: Any, path: str) -> Any:
@@ -38,7 +41,11 @@ def _numbers(facts: dict[str, Any]) -> Any:
 def _inline(svg: bytes) -> Markup:
     """A figure as part of the page, in the page's own ink: readable in light and dark."""
     text = svg.decode()
-    return Markup(text[text.index("<svg") :].replace(INK, "currentColor"))
+    text = text[text.index("<svg") :].replace(INK, "currentColor")
+    points = re.search(r'<svg [^>]*?width="([\d.]+)pt"', text)
+    assert points is not None  # matplotlib always writes it
+    width = f"--width:{ZOOM * float(points.group(1)):.0f}px"
+    return Markup(text.replace("<svg ", f'<svg style="{width}" ', 1))
 
 
 def _player(facts: dict[str, Any], video: Video | None, fps: float) -> Markup:

@@ -28,7 +28,7 @@
     const sheet = document.querySelectorAll(".sheet")[Math.floor(frame / video.perSheet)];
     const i = frame % video.perSheet, w = video.width, h = video.height;
     const draw = () => $("screen").getContext("2d").drawImage(
-      sheet, (i % video.columns) * w, Math.floor(i / video.columns) * h, w, h, 0, 0, w, h);
+      sheet, (i % video.columns) * w + 1, Math.floor(i / video.columns) * h + 1, w - 2, h - 2, 0, 0, w, h);
     if (sheet.complete) draw(); else sheet.addEventListener("load", draw, { once: true });
   };
 
@@ -77,7 +77,7 @@
     });
     const k = leader[step];
     $("now-step").textContent = step;
-    $("now-leader").textContent = `expert ${k} leads`;
+    $("now-leader").textContent = rest > now[k] ? `default, then expert ${k}` : `expert ${k} leads`;
     $("now-leader").style.color = colours[k];
     $("now-leader").dataset.expert = k;
     $("now-nearest").textContent = `nearest prototype: expert ${nearest[step]}, ${distance[step].toFixed(2)} away`;
