@@ -3,6 +3,7 @@
 python -m pytest -m slow tests/test_bars.py
 """
 
+import json
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import moie
+from moie.learn.config import ALGORITHMS
 from moie.rollout import tasks
 from moie.rollout.episode import Job, Purpose, run_episode
 from tests import tiny
@@ -22,6 +24,7 @@ pytestmark = pytest.mark.slow
 
 SEVEN = [task.short for task in tasks.TASKS]
 THIRTY = ["--iterations", "30", "--batch-steps", "1024", "--experts", "6", "--seed", "5"]
+SHORT = ["--iterations", "8", "--experts", "6", "--batch-steps", "1024", "--seed", "1"]
 THIRTY += ["--evaluation-every", "4", "--evaluation-episodes", "1"]
 
 
@@ -40,37 +43,44 @@ def n_rows(run: Path) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-@pytest.mark.parametrize("task", SEVEN)
-def test_ten_kills_and_the_number_of_workers_change_nothing(task, tmp_path):
-    one, two, killed = (tmp_path / name for name in ("one", "two", "killed"))
-    finish(start("train", task, *THIRTY, "--workers", "1", "--out", str(one)))
-    expected = (one / "policy.safetensors").read_bytes()
-
-    rng = np.random.default_rng(SEVEN.index(task))
-    kills = 0
-    while kills < 10:
-        if (killed / "run.json").exists():
-            process = start("resume", str(killed), "--workers", "1")
-        else:
-            process = start("train", task, *THIRTY, "--workers", "1", "--out", str(killed))
-        # Somewhere within the next iterations, or while it is still starting.
-        target = n_rows(killed) + int(rng.integers(0, 3))
-        while n_rows(killed) < target and process.poll() is None:
+def with_ten_kills(words: list[str], run: Path, seed: int) -> None:
+    """Train, killed ten times somewhere within the next iterations or while it is starting."""
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        again = (run / "run.json").exists()
+        process = start(*(["resume", str(run)] if again else words), "--workers", "1")
+        target = n_rows(run) + int(rng.integers(0, 3))
+        while n_rows(run) < target and process.poll() is None:
             time.sleep(0.005)
         time.sleep(float(rng.uniform(0, 0.3 if target else 4.0)))
         assert process.poll() is None, "it finished before the tenth kill"
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        kills += 1
-    finish(start("resume", str(killed), "--workers", "1"))
-    assert (killed / "policy.safetensors").read_bytes() == expected
-    assert [row["iteration"] for row in tiny.metrics(killed)] == list(range(31))
-    assert tiny.metrics(killed) == tiny.metrics(one)
-    assert not list(killed.rglob(".*"))
+    finish(start("resume", str(run), "--workers", "1"))
 
-    finish(start("train", task, *THIRTY, "--workers", "2", "--out", str(two)))
-    assert (two / "policy.safetensors").read_bytes() == expected
-    assert tiny.metrics(two) == tiny.metrics(one)
+
+def check_kills_and_workers(words: list[str], folder: Path, seed: int) -> None:
+    """One worker, two, and ten kills: the same policy and metrics."""
+    one, two, killed = (folder / name for name in ("one", "two", "killed"))
+    finish(start(*words, "--workers", "1", "--out", str(one)))
+    with_ten_kills([*words, "--out", str(killed)], killed, seed)
+    assert [row["iteration"] for row in tiny.metrics(killed)] == list(range(31))
+    assert not list(killed.rglob(".*"))
+    finish(start(*words, "--workers", "2", "--out", str(two)))
+    for other in (killed, two):
+        assert tiny.policy_bytes(other) == tiny.policy_bytes(one)
+        assert tiny.metrics(other) == tiny.metrics(one)
+
+
+@pytest.mark.parametrize("task", SEVEN)
+def test_ten_kills_and_the_number_of_workers_change_nothing(task, tmp_path):
+    check_kills_and_workers(["train", task, *THIRTY], tmp_path, SEVEN.index(task))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS[1:])
+def test_ten_kills_change_nothing_for_any_baseline(algorithm, tmp_path):
+    words = ["train", "hopper", "--algorithm", algorithm, *THIRTY]
+    check_kills_and_workers(words, tmp_path, ALGORITHMS.index(algorithm))
 
 
 @pytest.mark.parametrize("task", WALKERS)
@@ -169,3 +179,19 @@ def test_other_tasks_train_with_default_settings(task, tmp_path):
     policy = run.policy
     for k in range(policy.n_experts):
         assert np.abs(replayed(policy, k) - policy.prototypes[k]).max() <= 1e-6
+
+
+@pytest.mark.parametrize("task", [*SEVEN, "Hopper-v5"])
+def test_explanation_on_every_kind_of_simulator_without_a_screen(task, tmp_path, monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    run = tmp_path / "run"
+    finish(start("train", task, *SHORT, "--out", str(run)))
+    finish(start("explain", str(run), "--episodes", "3"))
+    report = run / "explanation" / "report.html"
+    assert report.stat().st_size < 25e6
+    facts = json.loads((run / "explanation" / "facts.json").read_text())
+    assert facts["scenes"]["problem"] is None
+    assert facts["scenes"]["n_frames"] > 0
+    said = "The replay does not lead to the stored state" in report.read_text()
+    assert all(expert["replay"]["matches"] for expert in facts["experts"]) != said
+    print(task, report.stat().st_size, facts["scenes"])

@@ -64,10 +64,14 @@ def facts(explanation: Path) -> dict[str, Any]:
     return json.loads((explanation / "facts.json").read_text())
 
 
+@pytest.fixture(scope="module")
+def expected(facts: dict[str, Any], pendulum: Path) -> dict[str, Any]:
+    return recompute.facts(pendulum, facts)
+
+
 def test_every_number_agrees_with_the_policy_file(
-    page: Page, facts: dict[str, Any], pendulum: Path
+    page: Page, facts: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    expected = recompute.facts(pendulum, facts)
     assert len(page.numbers) > 100
     for path, form, text in page.numbers:
         value = look_up(facts, path)
@@ -78,9 +82,8 @@ def test_every_number_agrees_with_the_policy_file(
 
 
 def test_what_the_figures_and_the_player_show_agrees_too(
-    facts: dict[str, Any], pendulum: Path
+    facts: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    expected = recompute.facts(pendulum, facts)
     np.testing.assert_allclose(facts["overlap"], expected["overlap"], atol=1e-9)
     for name in ("memberships", "actions"):
         np.testing.assert_allclose(facts["shown"][name], expected["shown"][name], atol=1e-4)
