@@ -236,6 +236,7 @@ def explain(
     episodes: int = 10,
     seed: int = 2_000_000,
     loss: float = 0.05,
+    actions: str = "mean",
     pruning: bool = True,
     pictures: bool = True,
     workers: int | None = None,
@@ -243,9 +244,11 @@ def explain(
 ) -> Path:
     """Write the explanation of a run's policy, or of a policy file's; the path of its report."""
     from moie.explain.explanation import explain_run
+    from moie.learn.config import require
     from moie.runs.progress import Stages
 
-    options = {"with_pruning": pruning, "with_pictures": pictures}
+    require(actions in ("mean", "sampled"), "actions", actions, "mean or sampled")
+    options = {"actions": actions, "with_pruning": pruning, "with_pictures": pictures}
     settings = _settings(episodes, seed, loss, workers, **options)
     folder = None if out is None else Path(out)
     with stoppable() as check:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import tyro
 
@@ -80,7 +80,9 @@ class Explain:
     state: Path | None = None
     """Instead of the report: explain the action in one state, a JSON list or a .npy file."""
     episodes: int = 10
-    """Episodes of each kind of actions; the report shows those with mean actions."""
+    """Episodes of each kind of actions."""
+    actions: Literal["mean", "sampled"] = "mean"
+    """Of the episodes that the report looks into."""
     seed: int = 2_000_000
     """Of the episodes."""
     loss: float = 0.05
@@ -225,6 +227,7 @@ def explain(arguments: Sequence[str]) -> None:
         episodes=given.episodes,
         seed=given.seed,
         loss=given.loss,
+        actions=given.actions,
         pruning=given.pruning,
         pictures=given.pictures,
         workers=given.workers,

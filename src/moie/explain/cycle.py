@@ -15,6 +15,10 @@ CLEAR = 0.35
 """Autocorrelation from which on memberships count as cyclic."""
 
 
+COVERED = 0.3
+"""Share of all steps that must lie in whole cycles: a stumble now and then is no gait."""
+
+
 @dataclass(frozen=True)
 class Cycle:
     """Memberships over the phase of a cycle, averaged over all cycles."""
@@ -80,7 +84,7 @@ def find_cycle(memberships: list[Array]) -> Cycle | None:
                 rows.append(membership[start:end])
                 phases.append(np.arange(end - start) / (end - start))
                 lengths.append(end - start)
-    if len(lengths) < 3:
+    if len(lengths) < 3 or sum(lengths) < COVERED * sum(map(len, memberships)):
         return None
     bins = np.minimum((np.concatenate(phases) * BINS).astype(int), BINS - 1)
     all_rows = np.concatenate(rows)

@@ -41,6 +41,8 @@ class Settings:
     seed: int = 2_000_000
     loss: float = 0.05
     workers: int = 1
+    actions: str = "mean"
+    """Of the episodes that are looked into: mean or sampled."""
     with_pruning: bool = True
     with_pictures: bool = True
 
@@ -63,7 +65,7 @@ def pruned(
     progress: Progress,
 ) -> tuple[dict[str, Any], Mixture]:
     """The pruning curve over the episodes' seeds, and the smaller policy."""
-    states = Visited.of(policy, episodes["mean"]).some()
+    states = Visited.of(policy, episodes[settings.actions]).some()
 
     def measure(smaller: Mixture, series: int, count: int) -> Returns:
         is_known = smaller is policy and series == 0
@@ -100,7 +102,7 @@ def explain_run(
         with progress.stage(f"{2 * settings.episodes} episodes", 1) as done:
             episodes = evaluator.episodes(policy, settings.episodes)
             done("")
-        facts = gather(policy, episodes["mean"])
+        facts = gather(policy, episodes[settings.actions], settings.actions)
         smaller = None
         if settings.with_pruning and policy.n_experts > 1:
             facts["pruning"], smaller = pruned(policy, episodes, evaluator, settings, progress)
@@ -109,7 +111,8 @@ def explain_run(
     strips: dict[int, images.Strip] = {}
     video, fps = None, 30.0
     if settings.with_pictures:
-        strips, video, fps = _pictures(policy, facts, episodes["mean"], content, progress, check)
+        shown = episodes[settings.actions]
+        strips, video, fps = _pictures(policy, facts, shown, content, progress, check)
     else:
         facts["scenes"] = _no_scenes("none were asked for")
     drawn = _figures(facts, content, progress, check)

@@ -70,15 +70,15 @@ class Visited:
         return self.states[:: -(-len(self.states) // COMPARED)]
 
 
-def gather(policy: Mixture, episodes: Sequence[Episode]) -> dict[str, Any]:
-    """Everything but scenes, pruning and training; plain JSON."""
+def gather(policy: Mixture, episodes: Sequence[Episode], kind: str) -> dict[str, Any]:
+    """Everything but scenes, pruning and training; plain JSON. `kind`: of the actions."""
     visited = Visited.of(policy, episodes)
     cycle = find_cycle(visited.by_episode(visited.memberships))
     return {
         "format": "moie-facts",
         "version": 1,
         "policy": describe(policy),
-        "evaluation": _evaluation(episodes),
+        "evaluation": {"actions": kind} | _evaluation(episodes),
         "experts": _experts(policy, visited, cycle),
         "overlap": overlap(policy, visited.states).tolist(),
         "default": _default(policy, visited),

@@ -84,10 +84,13 @@ def _grid(axis: Axes, which: Literal["x", "y"] = "y") -> None:
 
 
 def _window(facts: Facts) -> slice:
-    """Steps of the shown episode that can be told apart on paper: some cycles, or 200."""
+    """Steps of the shown episode that can be told apart on paper, some cycles or 200: those in
+    which memberships vary most."""
     length, cycle = facts["shown"]["length"], facts["cycle"]
     wide = min(length, 200 if cycle is None else int(np.clip(8 * cycle["period"], 60, 300)))
-    start = max(0, min(length // 2, length - wide))
+    memberships = np.asarray(facts["shown"]["memberships"])
+    starts = range(0, length - wide + 1, 10)
+    start = max(starts, key=lambda at: float(memberships[at : at + wide].var(axis=0).sum()))
     return slice(start, start + wide)
 
 
