@@ -71,7 +71,25 @@ class Known(Walk):
         return self.state
 
 
-class Moody(Walk):
+class Drawn(Walk):
+    """Has pictures."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012  never changed
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__()
+        self.render_mode = render_mode
+        self.pictures = 0
+
+    def render(self) -> Any:
+        self.pictures += 1
+        return self.picture()
+
+    def picture(self) -> Any:
+        return np.full((30, 40, 3), self.step_number, np.uint8)
+
+
+class Moody(Drawn):
     """Does not repeat: each episode begins a little elsewhere than its seed says."""
 
     episodes = 0
@@ -81,6 +99,45 @@ class Moody(Walk):
         Moody.episodes += 1
         self.place += 0.001 * Moody.episodes + 0.01 * os.getpid()
         return self.observe(), {}
+
+
+class Late(Drawn):
+    """Fails to draw after a while."""
+
+    def picture(self) -> Any:
+        if self.step_number > 0:
+            raise RuntimeError("the window\nis gone")
+        return super().picture()
+
+
+class Blind(Drawn):
+    """Has no pictures after all."""
+
+    def picture(self) -> Any:
+        return None
+
+
+class Fragile(Drawn):
+    """Breaks where it is drawn."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        if self.pictures:
+            raise RuntimeError("it broke")
+        return super().step(action)
+
+
+class Grey(Drawn):
+    """Pictures of one channel."""
+
+    def picture(self) -> Any:
+        return super().picture()[:, :, :1]
+
+
+class Growing(Drawn):
+    """Pictures of different size."""
+
+    def picture(self) -> Any:
+        return np.zeros((30 + self.step_number, 40, 3), np.uint8)
 
 
 class Slow(Long):
@@ -220,6 +277,12 @@ for _class in (
     Walk,
     Known,
     Moody,
+    Drawn,
+    Late,
+    Blind,
+    Fragile,
+    Grey,
+    Growing,
     Long,
     Slow,
     Single,

@@ -106,6 +106,11 @@ def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
         },
         "experts": [expert(policy, k, episodes, states, members) for k in order],
         "default": default(policy, episodes),
+        "features": [
+            dict(zip(("low", "q05", "median", "q95", "high"), quantiles, strict=True))
+            for quantiles in np.quantile(states, (0.0, 0.05, 0.5, 0.95, 1.0), axis=0).T
+        ],
+        "spacing": spacing(policy, states),
         "shown": {
             "seed": jobs[shown].seed,
             "return": returns[shown],
@@ -129,6 +134,15 @@ def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
         "largest_difference": max(replays),
     }
     return expected
+
+
+def spacing(policy: Any, states: np.ndarray) -> float:
+    found = []
+    for i in range(0, len(states), -(-len(states) // 200)):
+        others = [j for j in range(len(states)) if j != i]
+        scaled = (states[others] - states[i]) / policy.feature_scale
+        found.append(min(np.linalg.norm(row) for row in scaled))
+    return float(np.median(found))
 
 
 def lead(members: np.ndarray, k: int) -> float:
@@ -186,7 +200,14 @@ def default(policy: Any, episodes: list) -> dict[str, Any]:
         )
         if len(moments) == 8:
             break
+    width = -(-max(map(len, left)) // 200)
+    bins: list[list[float]] = [[] for _ in range(-(-max(map(len, left)) // width))]
+    for episode in left:
+        for t, value in enumerate(episode):
+            bins[t // width].append(value)
     return {
+        "curve": [np.mean(values) for values in bins],
+        "curve_episodes": [sum(len(e) > i * width for e in left) for i in range(len(bins))],
         "share": together.mean(),
         "unfamiliar": (together >= 0.5).mean(),
         "threshold": 0.5,
@@ -239,30 +260,41 @@ def pruning(policy: Any, given: dict[str, Any], seed: int, n: int, states: Any) 
             row[kind] = compared(earned(policy, weights, kept, kind, seed, 0, n), whole[kind])
         curve.append(row)
         policies[len(kept)] = (list(kept), weights)
-    again = []
+    loss = given["loss"]
     fresh = {
-        kind: earned(policy, *policies[len(policy.weights)][::-1], kind, seed, 1, 2 * n)
+        kind: earned(policy, policy.weights, list(range(len(policy.weights))), kind, seed, 1, 2 * n)
         for kind in KINDS
     }
-    for row in given["confirmation"]:
+    size, again = len(policy.weights), []
+    for row in sorted(
+        (r for r in curve[1:] if enough(r, whole, loss)), key=lambda r: r["n_experts"]
+    ):
         kept, weights = policies[row["n_experts"]]
-        again.append(
-            {"n_experts": row["n_experts"]}
-            | {
-                kind: compared(earned(policy, weights, kept, kind, seed, 1, 2 * n), fresh[kind])
-                for kind in KINDS
-            }
-        )
-    size = given["n_experts"]
+        tried = {"n_experts": row["n_experts"]}
+        for kind in KINDS:
+            tried[kind] = compared(earned(policy, weights, kept, kind, seed, 1, 2 * n), fresh[kind])
+        again.append(tried)
+        if enough(tried, fresh, loss):
+            size = row["n_experts"]
+            break
     d, a = policy.prototypes.shape[1], policy.actions.shape[1]
     return {
         "episodes": n,
-        "loss": given["loss"],
+        "loss": loss,
         "curve": curve,
         "confirmation": again,
         "n_experts": size,
+        "kept": policies[size][0],
         "n_parameters": size * (d + a + 1) + a,
     }
+
+
+def enough(row: dict[str, Any], whole: dict[str, list[float]], loss: float) -> bool:
+    """Within the loss, or within the error, with both kinds of actions."""
+    return all(
+        row[kind]["loss"] <= max(loss * abs(np.mean(whole[kind])), row[kind]["loss_error"])
+        for kind in KINDS
+    )
 
 
 def earned(policy, weights, kept, kind, seed, number, n) -> list[float]:
@@ -291,17 +323,15 @@ def replayed(policy: Any, k: int) -> float:
 
 def cycle(members: list[np.ndarray]) -> dict[str, Any]:
     """Period by the definition of the autocorrelation, then cycles one by one."""
-    curves = []
-    for m in members:
-        centred = m - m.mean(axis=0)
-        variance = np.mean(np.sum(centred**2, axis=1))
-        curves.append(
-            [
-                np.mean(np.sum(centred[: len(m) - lag] * centred[lag:], axis=1)) / variance
-                for lag in range(len(m) // 2)
-            ]
-        )
-    mean = np.mean([c[: min(map(len, curves))] for c in curves], axis=0)
+    mean = []
+    for lag in range(max(map(len, members)) // 2):
+        pairs = together = 0.0
+        for m in members:
+            if len(m) >= 32 and lag < len(m) // 2:
+                centred = m - m.mean(axis=0)
+                together += sum(a @ b for a, b in zip(centred, centred[lag:], strict=False))
+                pairs += (len(m) - lag) * np.mean([a @ a for a in centred])
+        mean.append(together / pairs)
     peaks = [i for i in range(4, len(mean) - 1) if mean[i - 1] <= mean[i] > mean[i + 1]]
     highest = max(mean[i] for i in peaks)
     period = next(i for i in peaks if mean[i] >= 0.8 * highest)
@@ -318,7 +348,7 @@ def cycle(members: list[np.ndarray]) -> dict[str, Any]:
                 rows += [(int((t - a) / (b - a) * 24), m[t]) for t in range(a, b)]
     profile = np.zeros((24, members[0].shape[1]))
     for i in range(24):
-        here = [row for at, row in rows if at == i]
+        here = [row for at, row in rows if at == i]  # a short cycle misses some phases
         profile[i] = np.mean(here, axis=0) if here else profile[i - 1]
     return {
         "period": np.mean(lengths),

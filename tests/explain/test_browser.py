@@ -140,7 +140,8 @@ def test_the_player_obeys_the_keyboard(player: Any) -> None:
         ("ArrowRight", 1),
         ("ArrowRight", 2),
         ("ArrowLeft", 1),
-        ("PageDown", 26),
+        ("PageUp", 26),
+        ("PageDown", 1),
         ("End", shown["length"] - 1),
         ("Home", 0),
     ):

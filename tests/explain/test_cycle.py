@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from moie.explain.cycle import BINS, activity, autocorrelation, find_cycle
+from tests.explain import recompute
 
 
 def gait(period: float, steps: int, start: float, noise: float = 0.02) -> np.ndarray:
@@ -31,6 +32,28 @@ def test_a_known_gait_is_found(period: float) -> None:
     assert activity(cycle.profile[:, 3]) == (0.0, 0.0)
 
 
+def test_an_early_fall_does_not_hide_the_gait() -> None:
+    alone = find_cycle([gait(60, 600, 0.0), gait(60, 600, 0.3)])
+    fallen = find_cycle([gait(60, 600, 0.0), gait(60, 600, 0.3), gait(60, 40, 0.0)])
+    assert alone is not None
+    assert fallen is not None
+    assert fallen.period == pytest.approx(alone.period, abs=1.0)
+
+
+@pytest.mark.parametrize("period", [8.0, 17.3])
+def test_the_cycle_is_what_its_definition_says(period: float) -> None:
+    episodes = [gait(period, 300, 0.0), gait(period, 200, 0.3), gait(period, 20, 0.0)]
+    cycle, expected = find_cycle(episodes), recompute.cycle(episodes)
+    assert cycle is not None
+    assert (cycle.n_cycles, cycle.leader) == (expected["n_cycles"], expected["leader"])
+    assert cycle.period == pytest.approx(expected["period"])
+    assert cycle.regularity == pytest.approx(expected["regularity"])
+    np.testing.assert_allclose(cycle.profile, expected["profile"], atol=1e-9)
+    for k in range(3):
+        found = activity(cycle.profile[:, k])[0]
+        assert found == pytest.approx(recompute.phase(expected["profile"][:, k]))
+
+
 def test_noise_and_rest_have_no_cycle() -> None:
     rng = np.random.default_rng(3)
     assert find_cycle([rng.random((500, 3)) / 3]) is None
@@ -43,7 +66,7 @@ def test_autocorrelation_is_its_definition() -> None:
     values = np.random.default_rng(0).random((50, 2))
     centred = values - values.mean(axis=0)
     lags = [np.sum(centred[: 50 - k] * centred[k:]) / (50 - k) for k in range(25)]
-    np.testing.assert_allclose(autocorrelation(values), np.array(lags) / lags[0])
+    np.testing.assert_allclose(autocorrelation([values]), np.array(lags) / lags[0])
 
 
 def test_activity_is_where_the_profile_is() -> None:

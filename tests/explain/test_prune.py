@@ -112,6 +112,28 @@ def test_a_loss_is_a_share_of_a_negative_return_too() -> None:
     assert found["n_experts"] == 2
 
 
+def test_only_a_pruned_policy_is_replaced(
+    pendulum: Path, tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    run = tiny.copy(pendulum, tmp_path / "run")
+    (tmp_path / "thesis.tex").write_text("do not touch")
+    before = tiny.contents(tmp_path)
+    for out in (run / "policy.safetensors", tmp_path / "thesis.tex", run):
+        assert cli.main(["prune", str(run), "--out", str(out)]) == 2
+        said = capfd.readouterr().err
+        assert f"{out} exists and is not a pruned policy; choose another --out" in said
+    nowhere = tmp_path / "thesis.tex" / "small.safetensors"
+    assert cli.main(["prune", str(run), "--out", str(nowhere)]) == 2
+    assert f"cannot write {nowhere}" in capfd.readouterr().err
+    assert tiny.contents(tmp_path) == before
+
+
+def test_an_action_of_one_value_is_left_out() -> None:
+    policy = tiny.policy(WALK, experts=3, action_low=np.array([0.5]), action_high=np.array([0.5]))
+    steps = list(removals(policy, np.random.default_rng(0).normal(size=(20, 3))))
+    assert [step.change for step in steps] == [0.0, 0.0]
+
+
 def test_the_command_prints_the_curve_and_the_file(
     pendulum: Path, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:

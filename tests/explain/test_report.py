@@ -12,7 +12,9 @@ from PIL import Image
 
 import moie
 from moie import api, cli
+from moie.explain import figures, images
 from moie.explain.figures import FIGURES
+from moie.runs import policy_file
 from tests import tiny
 from tests.explain import recompute
 
@@ -88,6 +90,13 @@ def test_what_the_figures_and_the_player_show_agrees_too(
     for name in ("memberships", "actions"):
         np.testing.assert_allclose(facts["shown"][name], expected["shown"][name], atol=1e-4)
     np.testing.assert_array_equal(facts["shown"]["leader"], expected["shown"]["leader"])
+    assert facts["spacing"] == pytest.approx(expected["spacing"])
+    for name in ("curve", "curve_episodes"):
+        np.testing.assert_allclose(facts["default"][name], expected["default"][name], atol=1e-9)
+    for found, one in zip(facts["features"], expected["features"], strict=True):
+        assert {name: found[name] for name in one} == pytest.approx(one)
+    assert facts["pruning"]["kept"] == expected["pruning"]["kept"]
+    assert len(facts["pruning"]["confirmation"]) == len(expected["pruning"]["confirmation"])
 
 
 def test_no_number_of_the_page_lacks_its_fact(page: Page, pendulum: Path) -> None:
@@ -123,7 +132,9 @@ def test_the_same_again_is_the_same(explanation: Path, pendulum: Path, tmp_path:
     assert [name for name in first if first[name] != again[name]] == []
 
 
-def test_an_environment_without_pictures_still_has_a_report(tmp_path: Path) -> None:
+def test_an_environment_without_pictures_still_has_a_report(
+    tmp_path: Path, without_figures: None
+) -> None:
     run = tiny.train("tests.probes:Walk-v0", tmp_path / "run", iterations=1, workers=1).path
     report = api.explain(run, episodes=2, workers=1, quiet=True)
     assert report == run / "explanation" / "report.html"
@@ -134,13 +145,92 @@ def test_an_environment_without_pictures_still_has_a_report(tmp_path: Path) -> N
     assert facts["scenes"]["n_matching"] == facts["scenes"]["n_replayed"] == 3
 
 
-def test_an_environment_that_does_not_repeat_is_named(tmp_path: Path) -> None:
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take the most time, and are the same everywhere."""
+    monkeypatch.setattr(figures, "FIGURES", {})
+
+
+def explained(task: str, tmp_path: Path, **changes: Any) -> tuple[str, dict[str, Any]]:
+    """Text and facts of the explanation of an untrained policy."""
+    file = tmp_path / "policy.safetensors"
+    file.write_bytes(policy_file.to_bytes(tiny.policy(task, **changes)))
+    report = api.explain(file, episodes=2, workers=1, quiet=True, pruning=False)
+    return report.read_text(), json.loads((report.parent / "facts.json").read_text())
+
+
+def test_an_environment_that_does_not_repeat_is_named(
+    tmp_path: Path, without_figures: None
+) -> None:
     run = tiny.train("tests.probes:Moody-v0", tmp_path / "run", iterations=1, workers=1).path
     report = api.explain(run, episodes=2, workers=1, quiet=True, pruning=False)
-    assert "The replay does not lead to the stored state" in report.read_text()
+    text = report.read_text()
+    assert "The replay does not lead to the stored state: it differs by" in text
+    assert "The environment does not repeat: the video was made" in text
 
 
-def test_gradient_prototypes_say_how_far_they_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("task", "problem"),
+    [
+        ("Late", "it cannot be drawn here: the window is gone"),
+        ("Blind", "it cannot be drawn here: render() returns no picture"),
+        ("Fragile", "the environment fails: it broke"),
+    ],
+)
+def test_what_fails_while_pictures_are_made_is_said(
+    task: str, problem: str, tmp_path: Path, without_figures: None
+) -> None:
+    text, facts = explained(f"tests.probes:{task}-v0", tmp_path)
+    assert problem in facts["scenes"]["problem"]
+    assert f"No pictures: {problem}" in text
+    assert facts["scenes"]["n_frames"] == 0
+
+
+@pytest.mark.parametrize("task", ["Grey", "Growing"])
+def test_odd_pictures_are_shown(task: str, tmp_path: Path, without_figures: None) -> None:
+    _, facts = explained(f"tests.probes:{task}-v0", tmp_path)
+    assert facts["scenes"]["problem"] is None
+    assert facts["scenes"]["n_frames"] == facts["shown"]["length"]
+
+
+def test_odd_names_and_a_single_expert_are_explained(tmp_path: Path) -> None:
+    names = ("<b>bold</b>", "cost $\\frac{$", "a & b")
+    text, _ = explained("tests.probes:Walk-v0", tmp_path, feature_names=names)
+    assert "<b>bold</b>" not in text
+    assert "&lt;b&gt;bold&lt;/b&gt;" in text
+    one = tiny.policy("tests.probes:Walk-v0", experts=1)
+    file = tmp_path / "one.safetensors"
+    file.write_bytes(policy_file.to_bytes(one))
+    api.explain(file, episodes=2, workers=1, quiet=True)
+
+
+@pytest.mark.parametrize("task", ["Grid", "Wide", "Asymmetric", "Scales"])
+def test_odd_spaces_are_explained(task: str, tmp_path: Path) -> None:
+    text, facts = explained(f"tests.probes:{task}-v0", tmp_path)
+    assert facts["policy"]["n_features"] == len(facts["features"])
+    assert task in text
+
+
+def test_facts_are_json_that_a_browser_reads(explanation: Path) -> None:
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    json.loads((explanation / "facts.json").read_text(), parse_constant=refuse)
+
+
+def test_pictures_keep_to_their_budget() -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (40, 120, 160, 3), dtype=np.uint8)
+    frames = list(noise)
+    film = images.video(frames, 1, 200_000)
+    assert sum(map(len, film.sheets)) < 1.4 * 200_000
+    assert film.n * film.every == 40
+    assert film.every > 1
+    row = images.strip(frames[:6], 20_000)
+    assert len(row.uri) < 1.4 * 20_000
+    assert (row.n, row.width < 160) == (6, True)
+
+
+def test_gradient_prototypes_say_how_far_they_are(tmp_path: Path, without_figures: None) -> None:
     options = {"algorithm": "ppo-diffproto", "ppo_epochs": 2, "iterations": 1, "workers": 1}
     run = tiny.train("pendulum", tmp_path / "run", **options).path
     report = api.explain(run, episodes=2, workers=1, quiet=True, pruning=False)
@@ -154,7 +244,9 @@ def test_gradient_prototypes_say_how_far_they_are(tmp_path: Path) -> None:
         assert f"experts.{i}.distance" in {path for path, _, _ in page.numbers}
 
 
-def test_a_pruned_policy_can_be_explained(explanation: Path, tmp_path: Path) -> None:
+def test_a_pruned_policy_can_be_explained(
+    explanation: Path, tmp_path: Path, without_figures: None
+) -> None:
     file = tmp_path / "small.safetensors"
     file.write_bytes((explanation / "pruned.safetensors").read_bytes())
     report = api.explain(file, episodes=2, workers=1, quiet=True, pictures=False)

@@ -10,6 +10,7 @@ import pytest
 
 import moie
 from moie.errors import InputError
+from moie.runs import files
 from moie.runs.config import RunConfig
 from moie.runs.directory import RunDirectory
 from tests import tiny
@@ -134,3 +135,31 @@ def test_versions_are_those_of_the_start_and_changes_are_named(tmp_path):
     changed = run.changed_versions()
     assert changed[0].startswith("jax 0.0.1 is now ")
     assert changed[1] == "vanished 2.0 is now gone"
+
+
+def test_a_folder_is_replaced_as_a_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    files.replace_folder(folder, {"a/one": b"1", "two": b"2"})
+    before = tiny.contents(folder)
+    rename, calls = os.rename, []
+
+    def fails_once(source: object, target: object) -> None:
+        calls.append(target)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", fails_once)
+    with pytest.raises(KeyboardInterrupt):
+        files.replace_folder(folder, {"three": b"3"})
+    assert tiny.contents(folder) == before
+    assert tiny.leftovers(tmp_path) == []
+    files.replace_folder(folder, {"three": b"3"})
+    assert tiny.contents(tmp_path) == {"folder/three": b"3"}
+
+
+def test_what_json_does_not_know_becomes_null() -> None:
+    content = {"a": [1.0, float("nan")], "b": {"c": float("inf"), "d": "nan"}, "e": 2}
+    assert files.finite(content) == {"a": [1.0, None], "b": {"c": None, "d": "nan"}, "e": 2}

@@ -34,24 +34,27 @@ class Cycle:
     """(BINS, K): mean membership at each phase."""
 
 
-def autocorrelation(memberships: Array) -> Array:
-    """(T // 2,) of the K memberships together, one at lag zero; an estimate from T - lag pairs."""
-    centred = memberships - memberships.mean(axis=0)
-    total, n = np.sum(centred**2), len(centred)
-    if total < 1e-12 * n:
-        return np.zeros(n // 2)
-    spectrum = np.abs(np.fft.rfft(centred, 2 * n, axis=0)) ** 2
-    products = np.fft.irfft(spectrum.sum(axis=1), 2 * n)[: n // 2]
-    return products / total * n / (n - np.arange(n // 2))
+def autocorrelation(memberships: list[Array]) -> Array:
+    """Of the K memberships together, by lag, one at lag zero. Each episode (T, K) counts up to half
+    its length, with as many pairs of steps as it has at that lag."""
+    longest = max(map(len, memberships)) // 2
+    products, expected = np.zeros(longest), np.zeros(longest)
+    for membership in memberships:
+        centred = membership - membership.mean(axis=0)
+        n, half = len(centred), len(centred) // 2
+        spectrum = np.abs(np.fft.rfft(centred, 2 * n, axis=0)) ** 2
+        products[:half] += np.fft.irfft(spectrum.sum(axis=1), 2 * n)[:half]
+        expected[:half] += np.mean(np.sum(centred**2, axis=1)) * (n - np.arange(half))
+    rest = 1e-12 * sum(map(len, memberships))
+    return np.where(expected > rest, products / np.maximum(expected, rest), 0.0)
 
 
 def _period(memberships: list[Array]) -> tuple[int, float] | None:
-    """The first clear peak of the autocorrelation, averaged over episodes of some length."""
+    """The first clear peak of the autocorrelation of episodes of some length, and its height."""
     long = [m for m in memberships if len(m) >= 8 * SHORTEST]
     if not long:
         return None
-    curves = [autocorrelation(m) for m in long]
-    mean = np.mean([curve[: min(map(len, curves))] for curve in curves], axis=0)
+    mean = autocorrelation(long)
     inner = mean[1:-1]
     peaks = 1 + np.flatnonzero((inner >= mean[:-2]) & (inner > mean[2:]))
     peaks = peaks[peaks >= SHORTEST]

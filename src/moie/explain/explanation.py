@@ -1,6 +1,8 @@
 """`moie explain` and `moie prune`: episodes, facts, pruning, scenes, figures, report."""
 
+import contextlib
 import hashlib
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,13 +19,15 @@ from moie.rollout.episode import Episode
 from moie.rollout.policy import Mixture, Policy
 from moie.runs import policy_file
 from moie.runs.config import to_json
-from moie.runs.directory import RunDirectory, load_policy, versions
+from moie.runs.directory import RunDirectory, load_policy, policy_path, versions
 from moie.runs.evaluation import Evaluator
-from moie.runs.files import as_json, replace_folder
+from moie.runs.files import as_json, finite, replace_folder, writing
 from moie.runs.records import read
 
 CHECK_EVERY = 50
 """Steps of a film after which Ctrl-C is looked for."""
+STRIPS, VIDEO = 6_000_000, 8_000_000
+"""Bytes of all experts' pictures and of the video, at most: a report stays below 25 MB."""
 
 
 class Progress(Protocol):
@@ -81,7 +85,9 @@ def prune_run(
 ) -> tuple[dict[str, Any], Path]:
     """Prune a run's policy; the smaller one is a policy file beside it."""
     policy = experts_of(load_policy(path))
-    out = _beside(path, "pruned.safetensors") if out is None else out
+    out = (_beside(path, "pruned.safetensors") if out is None else out).resolve()
+    _check_pruned(out)
+    _check_writable(out)
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
         with progress.stage(f"{2 * settings.episodes} episodes of the whole policy", 1) as done:
             episodes = evaluator.episodes(policy, settings.episodes)
@@ -95,9 +101,12 @@ def explain_run(
     path: Path, out: Path | None, settings: Settings, progress: Progress, check: Callable[[], None]
 ) -> Path:
     """Write the folder with report, facts, figures and scenes; the report's path."""
-    policy = experts_of(load_policy(path))
-    out = _beside(path, "explanation") if out is None else out
-    _check_out(out)
+    file = policy_path(path)
+    content_of_file = policy_file.read(file)
+    policy = experts_of(policy_file.from_bytes(content_of_file, file))
+    out = (_beside(path, "explanation") if out is None else out).resolve()
+    _check_explanation(out)
+    _check_writable(out)
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
         with progress.stage(f"{2 * settings.episodes} episodes", 1) as done:
             episodes = evaluator.episodes(policy, settings.episodes)
@@ -106,7 +115,8 @@ def explain_run(
         smaller = None
         if settings.with_pruning and policy.n_experts > 1:
             facts["pruning"], smaller = pruned(policy, episodes, evaluator, settings, progress)
-    facts |= _of_run(path)
+    facts |= _of_run(path, policy)
+    facts["digest"] = hashlib.sha256(content_of_file).hexdigest()
     content: dict[str, bytes] = {}
     strips: dict[int, images.Strip] = {}
     video, fps = None, 30.0
@@ -119,6 +129,7 @@ def explain_run(
     programs = (program(policy, 100), None if smaller is None else program(smaller, 100))
     if smaller is not None:
         content["pruned.safetensors"] = policy_file.to_bytes(smaller)
+    facts = finite(facts)
     content["facts.json"] = as_json(facts)
     content["report.html"] = page(facts, drawn, strips, video, programs, fps)
     replace_folder(out, content)
@@ -130,28 +141,41 @@ def _beside(path: Path, name: str) -> Path:
     return path / name if path.is_dir() else path.with_name(f"{path.stem}-{name}")
 
 
-def _check_out(out: Path) -> None:
+def _check_explanation(out: Path) -> None:
     """Only an explanation may be replaced."""
-    if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or _is_ours(out))):
+    with writing(out):
+        is_free = not out.exists() or (out.is_dir() and not any(out.iterdir()))
+    is_ours = (out / "facts.json").is_file() and (out / "report.html").is_file()
+    if not is_free and not is_ours:
         raise InputError(f"{out} exists and is not an explanation; choose another --out")
 
 
-def _is_ours(out: Path) -> bool:
-    return (out / "facts.json").is_file() and (out / "report.html").is_file()
+def _check_pruned(out: Path) -> None:
+    """Only a pruned policy may be replaced."""
+    if not out.exists():
+        return
+    with contextlib.suppress(InputError):
+        if out.is_file() and "pruned" in policy_file.load_file(out).trained:
+            return
+    raise InputError(f"{out} exists and is not a pruned policy; choose another --out")
 
 
-def _of_run(path: Path) -> dict[str, Any]:
-    """What the run directory knows besides its policy."""
-    file = RunDirectory(path).policy_file if path.is_dir() else path
-    found: dict[str, Any] = {
-        "digest": hashlib.sha256(file.read_bytes()).hexdigest(),
-        "versions": versions(),
-    }
+def _check_writable(out: Path) -> None:
+    """Before the work, not after it."""
+    with writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out.parent).close()
+
+
+def _of_run(path: Path, policy: Mixture) -> dict[str, Any]:
+    """What the run directory knows besides its policy; it may have gone on since."""
+    found: dict[str, Any] = {"versions": versions()}
     if path.is_dir():
         run = RunDirectory.open(path)
         names = ("steps", "return_sampled", "return_mean", "entropy", "entropy_floor")
         rows = [{name: row.get(name) for name in names} for row in read(run.metrics_file)]
-        found["learning"] = rows
+        trained = policy.trained.get("steps", 0)
+        found["learning"] = [row for row in rows if row["steps"] <= trained]
         found["run"] = {"settings": to_json(run.read_config()), "started_with": run.started_with()}
     return found
 
@@ -162,7 +186,9 @@ def _no_scenes(problem: str | None) -> dict[str, Any]:
         "applied": scenes.APPLIED,
         "n_replayed": 0,
         "n_matching": 0,
-        "largest_difference": 0.0,
+        "largest_difference": None,
+        "tolerance": scenes.TOLERANCE,
+        "video_difference": None,
         "every": 1,
         "n_frames": 0,
     }
@@ -188,18 +214,21 @@ def _pictures(
             frames = _relived(stage, policy, expert, episodes, found)
             name = f"expert-{expert['expert']}"
             if frames:
-                strips[expert["expert"]] = images.strip(frames)
+                strips[expert["expert"]] = images.strip(frames, STRIPS // policy.n_experts)
                 content[f"scenes/{name}.png"] = images.still(frames[0])
                 content[f"scenes/{name}.webp"] = images.animation(frames, 0.16)
             done("")
-        found["problem"] = stage.problem
-        fps = stage.fps
+        found["problem"], fps = stage.problem, stage.fps
     video = None
     if found["problem"] is None:
-        frames = _filmed(policy, facts, episodes[facts["shown"]["episode"]], progress, check)
-        found |= {"every": scenes.stride(facts["shown"]["length"]), "n_frames": len(frames)}
-        video = images.video(frames, found["every"])
-        content["scenes/episode.webp"] = images.animation(frames, found["every"] / fps)
+        scene, problem = _filmed(policy, episodes[facts["shown"]["episode"]], progress, check)
+        found["problem"] = problem or scene.problem
+        found["video_difference"] = scene.difference
+        if found["problem"] is None:
+            every = scenes.stride(facts["shown"]["length"])
+            video = images.video(scene.frames, every, VIDEO)
+            found |= {"every": video.every, "n_frames": video.n}
+            content["scenes/episode.webp"] = images.animation(scene.frames, every / fps)
     return strips, video, fps
 
 
@@ -214,22 +243,23 @@ def _relived(
     k, nearest = expert["expert"], expert["nearest"]
     scene = scenes.relive(stage, policy, k)
     if scene is None:
-        near = scenes.near(stage, policy, k, episodes[nearest["episode"]], nearest["step"])
-        return near.frames
-    expert["replay"] = {"difference": scene.difference, "matches": scene.matches}
+        scene = scenes.near(stage, policy, k, episodes[nearest["episode"]], nearest["step"])
+    expert["replay"] = {
+        "difference": scene.difference,
+        "matches": scene.matches,
+        "problem": scene.problem,
+    }
     found["n_replayed"] += 1
     found["n_matching"] += int(scene.matches)
-    found["largest_difference"] = max(found["largest_difference"], scene.difference)
+    if scene.difference is not None:
+        found["largest_difference"] = max(found["largest_difference"] or 0.0, scene.difference)
     return scene.frames
 
 
 def _filmed(
-    policy: Mixture,
-    facts: dict[str, Any],
-    episode: Episode,
-    progress: Progress,
-    check: Callable[[], None],
-) -> list[scenes.Frame]:
+    policy: Mixture, episode: Episode, progress: Progress, check: Callable[[], None]
+) -> tuple[scenes.Scene, str | None]:
+    """The episode, and why it could not be drawn."""
     with (
         scenes.Stage(policy.task, scenes.VIDEO) as stage,
         progress.stage("video", -(-episode.length // CHECK_EVERY)) as done,
@@ -240,7 +270,7 @@ def _filmed(
                 check()
                 done("")
 
-        return list(scenes.film(stage, policy, episode, told))
+        return scenes.film(stage, policy, episode, told), stage.problem
 
 
 def _figures(

@@ -84,7 +84,7 @@ def gather(policy: Mixture, episodes: Sequence[Episode], kind: str) -> dict[str,
         "default": _default(policy, visited),
         "cycle": None if cycle is None else _cycle(cycle),
         "features": _features(policy, visited),
-        "spacing": spacing(policy, visited.some()),
+        "spacing": spacing(policy, visited.states),
         "shown": _shown(policy, visited),
     }
 
@@ -94,7 +94,7 @@ def describe(policy: Mixture) -> dict[str, Any]:
     return {
         "task": policy.task,
         "algorithm": policy.trained.get("algorithm", "moie"),
-        "trained": policy.trained,
+        "trained": {"steps": 0, "seed": None} | policy.trained,
         "n_experts": policy.n_experts,
         "n_features": len(policy.feature_names),
         "n_parameters": policy.n_parameters,
@@ -143,7 +143,7 @@ def _experts(policy: Mixture, visited: Visited, cycle: Cycle | None) -> list[dic
         leads = visited.leader == k
         stretches = [_stretches(part) for part in visited.by_episode(leads)]
         lengths = [n for some in stretches for n in some]
-        phase, concentration = (0.0, 0.0) if cycle is None else activity(cycle.profile[:, k])
+        phase, concentration = (None, None) if cycle is None else activity(cycle.profile[:, k])
         origin = policy.origins[k]
         found.append(
             {
@@ -216,7 +216,9 @@ def _default(policy: Mixture, visited: Visited) -> dict[str, Any]:
         "threshold": UNFAMILIAR,
         "curve_step": width,
         "curve": curve.tolist(),
-        "curve_episodes": (counts / width).tolist(),
+        "curve_episodes": [
+            sum(e.length > i * width for e in visited.episodes) for i in range(len(curve))
+        ],
         "moments": _moments(policy, visited, default),
     }
 
@@ -265,15 +267,16 @@ def _features(policy: Mixture, visited: Visited) -> list[dict[str, Any]]:
     ]
 
 
-def spacing(policy: Mixture, states: Array) -> float:
-    """Median distance of a visited state to its nearest other: what "near" means here."""
-    scaled = states[:: -(-len(states) // 1000)] / policy.feature_scale
-    squared = np.sum(scaled**2, axis=1)
-    between = squared[:, None] + squared - 2 * scaled @ scaled.T
-    np.fill_diagonal(between, np.inf)
-    return (
-        float(np.median(np.sqrt(np.maximum(between.min(axis=1), 0.0)))) if len(scaled) > 1 else 0.0
-    )
+def spacing(policy: Mixture, states: Array) -> float | None:
+    """Median distance of a visited state to the nearest other: what "near" means here. Of at most
+    200 states, spread evenly."""
+    if len(states) < 2:
+        return None
+    found = []
+    for row in range(0, len(states), -(-len(states) // 200)):
+        scaled = (np.delete(states, row, axis=0) - states[row]) / policy.feature_scale
+        found.append(np.sqrt(np.min(np.einsum("nd,nd->n", scaled, scaled))))
+    return float(np.median(found))
 
 
 def _shown(policy: Mixture, visited: Visited) -> dict[str, Any]:

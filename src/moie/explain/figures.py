@@ -45,11 +45,14 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 8,
     "figure.constrained_layout.use": True,
+    "text.parse_math": False,
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
 }
 WIDTH = 7.2
 """Inches: a text of two columns."""
+MOST_FEATURES = 30
+"""That one figure shows."""
 Facts = dict[str, Any]
 
 
@@ -70,6 +73,14 @@ def chosen(facts: Facts, most: int = 6) -> list[int]:
         if expert["lead"] >= 0.05 or apart:
             picked.append(k)
     return (picked or [facts["experts"][0]["expert"]])[:most]
+
+
+def varied(facts: Facts, most: int) -> list[int]:
+    """The features in which prototypes differ most, for the range of visited states; in order."""
+    at = np.asarray([expert["prototype"] for expert in facts["experts"]])
+    wide = np.asarray([feature["high"] - feature["low"] for feature in facts["features"]])
+    spread = at.std(axis=0) / np.where(wide > 0, wide, np.inf)
+    return sorted(int(i) for i in np.argsort(-spread, kind="stable")[:most])
 
 
 def _figure(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
@@ -184,12 +195,13 @@ def actions(facts: Facts) -> Figure:
 
 def prototypes(facts: Facts) -> Figure:
     """Where each prototype stands in the range of the visited states, feature by feature."""
-    features, paint = facts["features"], colours(facts)
+    listed, paint = varied(facts, MOST_FEATURES), colours(facts)
+    features = [facts["features"][i] for i in listed]
     experts, columns = chosen(facts, most=10), 3
     rows = -(-len(features) // columns)
     figure, axes = _figure(0.5 + 0.62 * rows, rows, columns)
     at = {e["expert"]: e["prototype"] for e in facts["experts"]}
-    for i, (axis, feature) in enumerate(zip(axes.flat, features, strict=False)):
+    for i, axis, feature in zip(listed, axes.flat, features, strict=False):
         for low, high, alpha in (("low", "high", 0.25), ("q05", "q95", 0.55)):
             axis.plot(
                 [feature[low], feature[high]],
@@ -213,6 +225,8 @@ def prototypes(facts: Facts) -> Figure:
     labels = [f"expert {k}" for k in experts]
     figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)))
     title = "Prototypes in the range of visited states (dark: the middle 90%)"
+    if len(listed) < len(facts["features"]):
+        title += f"; {len(listed)} of {len(facts['features'])} features"
     figure.suptitle(title, fontsize=9, fontweight="bold")
     return figure
 

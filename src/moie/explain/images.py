@@ -9,7 +9,8 @@ from PIL import Image
 
 from moie.explain.scenes import Frame
 
-QUALITY = 82
+QUALITIES = (82, 60, 40)
+"""Of a picture; the first that is small enough."""
 COLUMNS, PER_SHEET = 10, 100
 """Frames beside each other, and in all, in one picture of an episode's frames."""
 
@@ -36,9 +37,9 @@ class Video:
     """Steps from one frame to the next."""
 
 
-def _webp(image: Image.Image) -> bytes:
+def _webp(image: Image.Image, quality: int) -> bytes:
     file = io.BytesIO()
-    image.save(file, "WEBP", quality=QUALITY, method=4)
+    image.save(file, "WEBP", quality=quality, method=4)
     return file.getvalue()
 
 
@@ -56,18 +57,25 @@ def _sheet(frames: list[Frame], columns: int) -> Image.Image:
     return Image.fromarray(sheet)
 
 
-def strip(frames: list[Frame]) -> Strip:
-    """All frames in a row."""
+def strip(frames: list[Frame], most: int) -> Strip:
+    """All frames in a row, in at most so many bytes: coarser, then smaller, where it must be."""
     height, width, _ = frames[0].shape
-    return Strip(_uri(_webp(_sheet(frames, len(frames)))), len(frames), width, height)
+    for quality in QUALITIES:
+        content = _webp(_sheet(frames, len(frames)), quality)
+        if len(content) <= most or min(width, height) < 40:
+            return Strip(_uri(content), len(frames), width, height)
+    return strip([frame[::2, ::2] for frame in frames], most)
 
 
-def video(frames: list[Frame], every: int) -> Video:
-    """All frames in sheets."""
+def video(frames: list[Frame], every: int, most: int) -> Video:
+    """All frames in sheets, in at most so many bytes: coarser, then fewer, where it must be."""
     height, width, _ = frames[0].shape
     parts = [frames[i : i + PER_SHEET] for i in range(0, len(frames), PER_SHEET)]
-    sheets = [_uri(_webp(_sheet(part, COLUMNS))) for part in parts]
-    return Video(sheets, len(frames), width, height, every)
+    for quality in QUALITIES:
+        sheets = [_webp(_sheet(part, COLUMNS), quality) for part in parts]
+        if sum(map(len, sheets)) <= most or len(frames) < 10:
+            return Video(list(map(_uri, sheets)), len(frames), width, height, every)
+    return video(frames[::2], 2 * every, most)
 
 
 def still(frame: Frame) -> bytes:
@@ -88,7 +96,7 @@ def animation(frames: list[Frame], seconds: float) -> bytes:
         append_images=others,
         duration=max(10, round(1000 * seconds)),
         loop=0,
-        quality=QUALITY,
+        quality=QUALITIES[0],
         method=2,
     )
     return file.getvalue()

@@ -115,6 +115,7 @@ def _linear(policy: Linear, width: int) -> str:
 
 def _mixture(policy: Mixture, width: int) -> str:
     default, reach = 1.0 - policy.share.sum(), (policy.action_high - policy.action_low) / 2
+    reach = np.where(reach > 0, reach, 1.0)
     lines = [
         f"# {policy.task}: {policy.n_experts} experts, {policy.n_parameters} parameters, "
         f"learned from {policy.trained.get('steps', 0):,} steps",

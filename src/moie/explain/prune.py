@@ -42,7 +42,9 @@ class Removal:
 
 
 def _spans(policy: Mixture) -> Array:
-    return policy.action_high - policy.action_low
+    """Of each action; one where only one value is allowed, which no expert changes."""
+    span = policy.action_high - policy.action_low
+    return np.where(span > 0, span, 1.0)
 
 
 def change(policy: Mixture, other: Mixture, states: Array) -> float:

@@ -12,10 +12,12 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from moie.explain.figures import FIGURES, INK, colours
+from moie.explain.figures import INK, colours, varied
 from moie.explain.images import COLUMNS, PER_SHEET, Strip, Video
 
 TEMPLATES = files("moie.explain") / "templates"
+MOST_LISTED = 100
+"""Features of a prototype in its card."""
 ZOOM = 1.65
 """Pixels of the page for a point of a figure."""
 
@@ -73,7 +75,8 @@ def _player(facts: dict[str, Any], video: Video | None, fps: float) -> Markup:
             "width": video.width,
             "height": video.height,
         }
-    return Markup(json.dumps(content, separators=(",", ":")).replace("<", "\\u003c"))
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))
 
 
 def page(
@@ -94,10 +97,11 @@ def page(
         f=facts,
         n=_numbers(facts),
         is_visited=any(expert["origin"] for expert in facts["experts"]),
-        figures={name: _inline(figures[name]) if name in figures else "" for name in FIGURES},
+        figures={name: _inline(svg) for name, svg in figures.items()},
         strips={e["expert"]: strips.get(e["expert"]) for e in facts["experts"]},
         video=video,
         colours=colours(facts),
+        listed=varied(facts, MOST_LISTED),
         program=programs[0],
         pruned_program=programs[1],
         settings=None if run is None else json.dumps(run["settings"], indent=2),

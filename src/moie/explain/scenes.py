@@ -1,8 +1,8 @@
 """Pictures: the simulator brought to a prototype by replaying its origin, and whole episodes."""
 
 import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
@@ -16,10 +16,11 @@ from moie.rollout.episode import Episode
 from moie.rollout.policy import Mixture
 
 Frame = NDArray[np.uint8]
+State = NDArray[np.float64]
 APPLIED = 5
 """Steps for which an expert's action is applied, as in the paper."""
 TOLERANCE = 1e-6
-"""Of a replay: the largest difference of a feature from the stored prototype."""
+"""Of a replay: the largest difference of a feature from the stored state."""
 MOST_FRAMES = 500
 """Of an episode's video."""
 STILL, VIDEO = (480, 360), (320, 240)
@@ -28,17 +29,22 @@ STILL, VIDEO = (480, 360), (320, 240)
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A prototype, re-lived."""
+    """States of an episode, re-lived."""
 
-    frames: list[Frame]
-    """The state, then the action applied for APPLIED steps; fewer where the episode ends. None at
-    all where the environment can not be drawn."""
-    difference: float
-    """Largest difference of a feature from the stored one."""
+    frames: list[Frame] = field(default_factory=list)
+    """None where the environment can not be drawn."""
+    difference: float | None = None
+    """Largest difference of a feature from the stored ones; None if it did not get there."""
+    problem: str | None = None
+    """Why it did not get there."""
 
     @property
     def matches(self) -> bool:
-        return self.difference <= TOLERANCE
+        return self.difference is not None and self.difference <= TOLERANCE
+
+
+class Lost(Exception):  # noqa: N818  not an error
+    """A replay that does not get where it should; the message says why."""
 
 
 class Stage:
@@ -46,7 +52,7 @@ class Stage:
 
     def __init__(self, task: str, size: tuple[int, int]):
         self.problem: str | None = None
-        self._size = size
+        self._size, self._first = size, (0, 0)
         try:
             self._env = tasks.make(task, render_mode="rgb_array")
             _point_camera(self._env, size)
@@ -67,40 +73,60 @@ class Stage:
             self._env.close()
 
     def picture(self) -> list[Frame]:
-        """The present state, or nothing where it can not be drawn."""
+        """The present state, or nothing where it can not be drawn. All pictures of a stage have
+        the size of the first."""
         if self.problem is not None:
             return []
         try:
             drawn: Any = self._env.render()
             if drawn is None or np.ndim(drawn) != 3:
                 raise ValueError("render() returns no picture")
+            colours = (
+                np.broadcast_to(drawn, (*np.shape(drawn)[:2], 3)) if _is_grey(drawn) else drawn
+            )
+            image = Image.fromarray(np.asarray(colours, dtype=np.uint8)[:, :, :3])
+            image.thumbnail(self._size, Image.Resampling.LANCZOS)
+            self._first = self._first if all(self._first) else image.size
+            return [np.asarray(image if image.size == self._first else image.resize(self._first))]
         except Exception as error:  # the simulator's or the user's code may raise anything
-            reason = " ".join(str(error).split()) or type(error).__name__
-            self.problem = f"it cannot be drawn here: {reason}"
+            self.problem = f"it cannot be drawn here: {_said(error)}"
             return []
-        image = Image.fromarray(np.asarray(drawn, dtype=np.uint8)[:, :, :3])
-        image.thumbnail(self._size, Image.Resampling.LANCZOS)
-        return [np.asarray(image)]
 
-    def begin(self, seed: int) -> NDArray[np.float64]:
+    def begin(self, seed: int) -> State:
         """A new episode; its first state."""
-        observation, _ = self._env.reset(seed=seed)
-        return np.asarray(observation, dtype=np.float64).ravel()
+        try:
+            observation, _ = self._env.reset(seed=seed)
+            return np.asarray(observation, dtype=np.float64).ravel()
+        except Exception as error:  # the simulator's or the user's code may raise anything
+            raise Lost(f"the environment fails: {_said(error)}") from error
 
-    def step(self, policy: Mixture, action: Any) -> tuple[NDArray[np.float64], bool]:
+    def step(self, policy: Mixture, action: Any) -> tuple[State, bool]:
         """One step of an action in the policy's units; the state, and whether the episode is
         over."""
         space = self._env.action_space
         given = policy.clipped(action).reshape(policy.action_shape).astype(space.dtype)
-        observation, _, terminated, truncated, _ = self._env.step(given)
-        return np.asarray(observation, dtype=np.float64).ravel(), bool(terminated or truncated)
+        try:
+            observation, _, terminated, truncated, _ = self._env.step(given)
+            return np.asarray(observation, dtype=np.float64).ravel(), bool(terminated or truncated)
+        except Exception as error:  # the simulator's or the user's code may raise anything
+            raise Lost(f"the environment fails: {_said(error)}") from error
 
-    def go_to(self, policy: Mixture, seed: int, actions: Any) -> NDArray[np.float64]:
+    def go_to(self, policy: Mixture, seed: int, actions: Any) -> State:
         """Repeat the beginning of an episode; the state where it leads."""
         state = self.begin(seed)
-        for action in actions:
-            state, _ = self.step(policy, action)
+        for step, action in enumerate(actions):
+            state, over = self.step(policy, action)
+            if over and step + 1 < len(actions):
+                raise Lost(f"the episode ended after {step + 1} of {len(actions)} steps")
         return state
+
+
+def _is_grey(drawn: Any) -> bool:
+    return np.shape(drawn)[2] == 1
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _point_camera(env: gymnasium.Env, size: tuple[int, int]) -> None:
@@ -113,46 +139,52 @@ def _point_camera(env: gymnasium.Env, size: tuple[int, int]) -> None:
 
 
 def relive(stage: Stage, policy: Mixture, k: int) -> Scene | None:
-    """Bring the simulator to a prototype and apply its action; None without an origin."""
+    """Bring the simulator to a prototype and apply its action for APPLIED steps, fewer where the
+    episode ends; None without an origin."""
     origin = policy.origins[k]
     if origin is None:
         return None
-    state = stage.go_to(policy, origin.seed, origin.actions)
-    difference = float(np.abs(state - policy.prototypes[k]).max())
-    return Scene(_apply(stage, policy, k), difference)
+    return _relive(stage, policy, k, origin.seed, origin.actions, policy.prototypes[k])
 
 
 def near(stage: Stage, policy: Mixture, k: int, episode: Episode, step: int) -> Scene:
     """The same from a visited state near a prototype that was itself never visited."""
-    state = stage.go_to(policy, episode.job.seed, episode.taken[:step])
-    difference = float(np.abs(state - episode.observations[step]).max())
-    return Scene(_apply(stage, policy, k), difference)
+    taken, state = episode.taken[:step], episode.observations[step]
+    return _relive(stage, policy, k, episode.job.seed, taken, state)
 
 
-def _apply(stage: Stage, policy: Mixture, k: int) -> list[Frame]:
-    frames = stage.picture()
-    for _ in range(APPLIED if frames else 0):
-        _, over = stage.step(policy, policy.actions[k])
-        frames += stage.picture()
-        if over:
-            break
-    return frames
+def _relive(
+    stage: Stage, policy: Mixture, k: int, seed: int, actions: Any, expected: State
+) -> Scene:
+    try:
+        difference = float(np.abs(stage.go_to(policy, seed, actions) - expected).max())
+        frames = stage.picture()
+        for _ in range(APPLIED if frames else 0):
+            _, over = stage.step(policy, policy.actions[k])
+            frames += stage.picture()
+            if over:
+                break
+        return Scene(frames, difference)
+    except Lost as lost:
+        return Scene(problem=str(lost))
 
 
-def film(
-    stage: Stage, policy: Mixture, episode: Episode, told: Callable[[int], None]
-) -> Iterator[Frame]:
+def film(stage: Stage, policy: Mixture, episode: Episode, told: Callable[[int], None]) -> Scene:
     """Every n-th step of an episode, at most MOST_FRAMES; `told` gets the steps as they go by."""
-    every = stride(episode.length)
-    stage.begin(episode.job.seed)
-    for step in range(episode.length):
-        if step % every == 0:
-            frames = stage.picture()
-            if not frames:
-                return
-            yield from frames
-        stage.step(policy, episode.taken[step])
-        told(step)
+    every, frames, difference = stride(episode.length), [], 0.0
+    try:
+        state = stage.begin(episode.job.seed)
+        for step in range(episode.length):
+            difference = max(difference, float(np.abs(state - episode.observations[step]).max()))
+            if step % every == 0:
+                frames += stage.picture()
+            state, over = stage.step(policy, episode.taken[step])
+            if over and step + 1 < episode.length:
+                raise Lost(f"the episode ended after {step + 1} of {episode.length} steps")
+            told(step)
+        return Scene(frames, difference)
+    except Lost as lost:
+        return Scene(problem=str(lost))
 
 
 def stride(length: int) -> int:

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from moie.errors import InputError
 
 Array = NDArray[np.float64]
+LARGEST = 4_000_000
+"""Numbers that are held at once while distances are computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +190,10 @@ class Mixture(Policy):
     def squared_distances(self, states: Array) -> Array:
         """(N, K) squared distances of scaled features, for states as rows (N, d)."""
         scaled = (states - self.feature_mean) / self.feature_scale
+        some = max(1, LARGEST // max(1, self.prototypes.size))
+        if len(scaled) > some:
+            parts = [states[i : i + some] for i in range(0, len(scaled), some)]
+            return np.concatenate([self.squared_distances(part) for part in parts])
         difference = scaled[:, None, :] - self._scaled_prototypes
         return np.einsum("nkd,nkd->nk", difference, difference)
 

@@ -145,8 +145,8 @@ class RunDirectory:
             yield
 
 
-def load_policy(path: str | os.PathLike[str]) -> Policy:
-    """A policy from a run directory or from a policy file."""
+def policy_path(path: str | os.PathLike[str]) -> Path:
+    """The policy file of a run directory, or the file itself."""
     path = Path(path)
     if not path.exists():
         raise InputError(f"there is no run or policy file at {path}")
@@ -157,4 +157,9 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
                 f"{path} has no policy yet: no iteration is complete; 'moie resume {path}' goes on"
             )
         path = run.policy_file
-    return policy_file.load_file(path)
+    return path
+
+
+def load_policy(path: str | os.PathLike[str]) -> Policy:
+    """A policy from a run directory or from a policy file."""
+    return policy_file.load_file(policy_path(path))

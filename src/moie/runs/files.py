@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -48,6 +49,15 @@ def _write(file: BinaryIO, content: bytes) -> None:
     os.fsync(file.fileno())
 
 
+def finite(content: Any) -> Any:
+    """The same with null for every number that JSON does not know: NaN and the infinite."""
+    if isinstance(content, dict):
+        return {name: finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
 def as_json(content: Any) -> bytes:
     """As a person would like to read it."""
     return (json.dumps(content, indent=2) + "\n").encode()
@@ -63,13 +73,20 @@ def write_folder(path: Path, files: dict[str, bytes], folders: tuple[str, ...] =
 def replace_folder(path: Path, files: dict[str, bytes]) -> None:
     """The same in place of what is there: the old folder stays until the new one is complete."""
     with writing(path), _filled(path, files) as temporary:
-        old = None
-        if path.exists():
-            old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        if not path.exists():
+            os.rename(temporary, path)
+            return
+        old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        try:
             os.rename(path, old)
-        os.rename(temporary, path)
-        if old is not None:
-            shutil.rmtree(old, ignore_errors=True)
+            os.rename(temporary, path)
+        except BaseException:
+            if not path.exists():
+                os.rename(old, path)
+            raise
+        finally:
+            if path.exists():
+                shutil.rmtree(old, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -181,10 +181,14 @@ def save_file(path: Path, policy: Policy) -> None:
     write_bytes(path, to_bytes(policy))
 
 
-def load_file(path: Path) -> Policy:
-    """A policy from its file."""
+def read(path: Path) -> bytes:
+    """A file's content."""
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    return from_bytes(content, path)
+
+
+def load_file(path: Path) -> Policy:
+    """A policy from its file."""
+    return from_bytes(read(path), path)

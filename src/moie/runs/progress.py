@@ -120,7 +120,7 @@ class Stages:
 
         def done(fact: str) -> None:
             nonlocal count, last
-            count += 1
+            count = min(count + 1, total)
             if time.monotonic() - last > self._every:
                 last = time.monotonic()
                 self._console.print(f"  {count}/{total}  {fact}".rstrip(), soft_wrap=True)

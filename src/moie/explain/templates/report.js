@@ -5,7 +5,7 @@
   const { memberships, leader, nearest, distance, actions, colours, order, names, low, high, video, fps } = data;
   const last = memberships.length - 1;
   const percent = (x) => (100 * x).toFixed(1) + "%";
-  let step = 0, timer = null, clock = 0;
+  let step = 0, timer = null, clock = 0, said = "";
 
   const bars = (box, count) => {
     const rows = [];
@@ -69,16 +69,18 @@
       row.value.textContent = percent(Math.max(0, value));
     });
     moves.forEach((row, i) => {
-      const zero = Math.min(1, Math.max(0, -low[i] / (high[i] - low[i])));
-      const at = Math.min(1, Math.max(0, (actions[step][i] - low[i]) / (high[i] - low[i])));
+      const span = high[i] - low[i] || 1;
+      const zero = Math.min(1, Math.max(0, -low[i] / span));
+      const at = Math.min(1, Math.max(0, (actions[step][i] - low[i]) / span));
       row.name.textContent = names[i];
       row.fill.style.cssText = `left:${100 * Math.min(zero, at)}%;width:${100 * Math.abs(at - zero)}%;background:var(--soft)`;
       row.value.textContent = actions[step][i].toFixed(2);
     });
     const k = leader[step];
+    said = rest > now[k] ? `default, then expert ${k}` : `expert ${k} leads`;
     $("now-step").textContent = step;
-    $("now-leader").textContent = rest > now[k] ? `default, then expert ${k}` : `expert ${k} leads`;
-    $("now-leader").style.color = colours[k];
+    $("now-leader").textContent = said;
+    $("now-swatch").style.background = colours[k];
     $("now-leader").dataset.expert = k;
     $("now-nearest").textContent = `nearest prototype: expert ${nearest[step]}, ${distance[step].toFixed(2)} away`;
   };
@@ -86,14 +88,14 @@
   const show = (to) => {
     step = Math.min(last, Math.max(0, Math.round(to)));
     $("scrubber").value = step;
-    $("scrubber").setAttribute("aria-valuetext", `step ${step}, expert ${leader[step]} leads`);
     picture(); band(); panel();
+    $("scrubber").setAttribute("aria-valuetext", `step ${step}, ${said}`);
   };
   const pause = () => { cancelAnimationFrame(timer); timer = null; label(); };
-  const label = () => { $("play").textContent = timer === null ? "Play" : "Pause"; $("play").setAttribute("aria-pressed", timer !== null); };
+  const label = () => { $("play").textContent = timer === null ? "Play" : "Pause"; $("said").setAttribute("aria-live", timer === null ? "polite" : "off"); };
   const run = (time) => {
-    const moved = (time - clock) / 1000 * fps * Number($("speed").value);
-    if (moved >= 1) { clock = time; show(step + Math.floor(moved)); }
+    const pace = fps * Number($("speed").value) / 1000, moved = Math.floor((time - clock) * pace);
+    if (moved >= 1) { clock += moved / pace; show(step + moved); }
     if (step >= last) return pause();
     timer = requestAnimationFrame(run);
   };
@@ -118,14 +120,13 @@
   $("band").addEventListener("pointermove", (event) => { if (event.buttons) seek(event); });
   $("player").addEventListener("keydown", (event) => {
     if (event.target.tagName === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
-    const jump = { ArrowLeft: -1, ArrowRight: 1, PageUp: -25, PageDown: 25, Home: -Infinity, End: Infinity }[event.key];
+    const jump = { ArrowLeft: -1, ArrowRight: 1, PageUp: 25, PageDown: -25, Home: -Infinity, End: Infinity }[event.key];
     if (jump !== undefined) { event.preventDefault(); pause(); show(jump === -Infinity ? 0 : jump === Infinity ? last : step + jump); }
     else if (event.key === " " && event.target.tagName !== "BUTTON") { event.preventDefault(); play(); }
   });
   for (const button of document.querySelectorAll(".act")) {
     button.addEventListener("click", () => {
       const on = button.previousElementSibling.classList.toggle("playing");
-      button.setAttribute("aria-pressed", on);
       button.textContent = on ? "Stop" : "Play its action";
     });
   }
