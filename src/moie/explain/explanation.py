@@ -4,13 +4,12 @@ import contextlib
 import hashlib
 import tempfile
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from moie.errors import InputError
-from moie.explain import figures, images, scenes
+from moie.explain import figures, images, pictures
 from moie.explain.facts import Visited, gather
 from moie.explain.program import program
 from moie.explain.prune import Returns, prune
@@ -22,19 +21,8 @@ from moie.runs.config import to_json
 from moie.runs.directory import RunDirectory, load_policy, policy_path, versions
 from moie.runs.evaluation import Evaluator
 from moie.runs.files import as_json, finite, replace_folder, writing
+from moie.runs.progress import Stages
 from moie.runs.records import read
-
-CHECK_EVERY = 50
-"""Steps of a film after which Ctrl-C is looked for."""
-STRIPS, VIDEO = 6_000_000, 8_000_000
-"""Bytes of all experts' pictures and of the video, at most: a report stays below 25 MB."""
-
-
-class Progress(Protocol):
-    """What is being done, and how far it is."""
-
-    def stage(self, text: str, total: int) -> AbstractContextManager[Callable[[str], None]]:
-        """While it lasts: call the function it gives after each part, with a fact or none."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +54,7 @@ def pruned(
     episodes: dict[str, list[Episode]],
     evaluator: Evaluator,
     settings: Settings,
-    progress: Progress,
+    progress: Stages,
 ) -> tuple[dict[str, Any], Mixture]:
     """The pruning curve over the episodes' seeds, and the smaller policy."""
     states = Visited.of(policy, episodes[settings.actions]).some()
@@ -81,7 +69,7 @@ def pruned(
 
 
 def prune_run(
-    path: Path, out: Path | None, settings: Settings, progress: Progress, check: Callable[[], None]
+    path: Path, out: Path | None, settings: Settings, progress: Stages, check: Callable[[], None]
 ) -> tuple[dict[str, Any], Path]:
     """Prune a run's policy; the smaller one is a policy file beside it."""
     policy = experts_of(load_policy(path))
@@ -98,7 +86,7 @@ def prune_run(
 
 
 def explain_run(
-    path: Path, out: Path | None, settings: Settings, progress: Progress, check: Callable[[], None]
+    path: Path, out: Path | None, settings: Settings, progress: Stages, check: Callable[[], None]
 ) -> Path:
     """Write the folder with report, facts, figures and scenes; the report's path."""
     file = policy_path(path)
@@ -122,9 +110,9 @@ def explain_run(
     video, fps = None, 30.0
     if settings.with_pictures:
         shown = episodes[settings.actions]
-        strips, video, fps = _pictures(policy, facts, shown, content, progress, check)
+        strips, video, fps = pictures.draw(policy, facts, shown, content, progress, check)
     else:
-        facts["scenes"] = _no_scenes("none were asked for")
+        facts["scenes"] = pictures.none_for("none were asked for")
     drawn = _figures(facts, content, progress, check)
     programs = (program(policy, 100), None if smaller is None else program(smaller, 100))
     if smaller is not None:
@@ -180,103 +168,10 @@ def _of_run(path: Path, policy: Mixture) -> dict[str, Any]:
     return found
 
 
-def _no_scenes(problem: str | None) -> dict[str, Any]:
-    return {
-        "problem": problem,
-        "applied": scenes.APPLIED,
-        "n_replayed": 0,
-        "n_matching": 0,
-        "largest_difference": None,
-        "tolerance": scenes.TOLERANCE,
-        "video_difference": None,
-        "every": 1,
-        "n_frames": 0,
-    }
-
-
-def _pictures(
-    policy: Mixture,
-    facts: dict[str, Any],
-    episodes: list[Episode],
-    content: dict[str, bytes],
-    progress: Progress,
-    check: Callable[[], None],
-) -> tuple[dict[int, images.Strip], images.Video | None, float]:
-    """Replay every prototype, then the shown episode; facts say how well replays agree."""
-    found = facts["scenes"] = _no_scenes(None)
-    strips: dict[int, images.Strip] = {}
-    with (
-        scenes.Stage(policy.task, scenes.STILL) as stage,
-        progress.stage("prototypes", policy.n_experts) as done,
-    ):
-        for expert in facts["experts"]:
-            check()
-            frames = _relived(stage, policy, expert, episodes, found)
-            name = f"expert-{expert['expert']}"
-            if frames:
-                strips[expert["expert"]] = images.strip(frames, STRIPS // policy.n_experts)
-                content[f"scenes/{name}.png"] = images.still(frames[0])
-                content[f"scenes/{name}.webp"] = images.animation(frames, 0.16)
-            done("")
-        found["problem"], fps = stage.problem, stage.fps
-    video = None
-    if found["problem"] is None:
-        scene, problem = _filmed(policy, episodes[facts["shown"]["episode"]], progress, check)
-        found["problem"] = problem or scene.problem
-        found["video_difference"] = scene.difference
-        if found["problem"] is None:
-            every = scenes.stride(facts["shown"]["length"])
-            video = images.video(scene.frames, every, VIDEO)
-            found |= {"every": video.every, "n_frames": video.n}
-            content["scenes/episode.webp"] = images.animation(scene.frames, every / fps)
-    return strips, video, fps
-
-
-def _relived(
-    stage: scenes.Stage,
-    policy: Mixture,
-    expert: dict[str, Any],
-    episodes: list[Episode],
-    found: dict[str, Any],
-) -> list[scenes.Frame]:
-    """One prototype, or the visited state nearest to it; the facts get what its replay shows."""
-    k, nearest = expert["expert"], expert["nearest"]
-    scene = scenes.relive(stage, policy, k)
-    if scene is None:
-        scene = scenes.near(stage, policy, k, episodes[nearest["episode"]], nearest["step"])
-    expert["replay"] = {
-        "difference": scene.difference,
-        "matches": scene.matches,
-        "problem": scene.problem,
-    }
-    found["n_replayed"] += 1
-    found["n_matching"] += int(scene.matches)
-    if scene.difference is not None:
-        found["largest_difference"] = max(found["largest_difference"] or 0.0, scene.difference)
-    return scene.frames
-
-
-def _filmed(
-    policy: Mixture, episode: Episode, progress: Progress, check: Callable[[], None]
-) -> tuple[scenes.Scene, str | None]:
-    """The episode, and why it could not be drawn."""
-    with (
-        scenes.Stage(policy.task, scenes.VIDEO) as stage,
-        progress.stage("video", -(-episode.length // CHECK_EVERY)) as done,
-    ):
-
-        def told(step: int) -> None:
-            if step % CHECK_EVERY == 0:
-                check()
-                done("")
-
-        return scenes.film(stage, policy, episode, told), stage.problem
-
-
 def _figures(
     facts: dict[str, Any],
     content: dict[str, bytes],
-    progress: Progress,
+    progress: Stages,
     check: Callable[[], None],
 ) -> dict[str, bytes]:
     """All figures into the content; their SVG for the page."""

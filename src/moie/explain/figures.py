@@ -1,123 +1,43 @@
-"""The figures, drawn from the facts alone, in one style; each as SVG, PDF and PNG.
-
-An expert has the same colour everywhere: one of ten for the most used, grey for all others.
-"""
+"""The figures, drawn from the facts alone, in one style; each as SVG, PDF and PNG."""
 
 import io
 from collections.abc import Callable
-from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-INK, GRID, REST, DEFAULT = "#23272f", "#9aa1ac", "#8b93a1", "#c9ced6"
-PALETTE = (
-    "#2f6fb5",
-    "#d9722b",
-    "#3a9a63",
-    "#b5405a",
-    "#7b5fb8",
-    "#c9a227",
-    "#2aa5a8",
-    "#a0683c",
-    "#d478a8",
-    "#6d8f2d",
+from moie.explain.drawing import (
+    DEFAULT,
+    GRID,
+    INK,
+    MOST_FEATURES,
+    PALETTE,
+    REST,
+    STYLE,
+    Facts,
+    chosen,
+    colours,
+    grid,
+    sheet,
+    varied,
+    window,
 )
-STYLE: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 8.5,
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 9,
-    "axes.titleweight": "bold",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "figure.constrained_layout.use": True,
-    "text.parse_math": False,
-    "svg.fonttype": "none",
-    "pdf.fonttype": 42,
-}
-WIDTH = 7.2
-"""Inches: a text of two columns."""
-MOST_FEATURES = 30
-"""That one figure shows."""
-Facts = dict[str, Any]
-
-
-def colours(facts: Facts) -> dict[int, str]:
-    """Of each expert, in order of use."""
-    order = [expert["expert"] for expert in facts["experts"]]
-    return {k: PALETTE[i] if i < len(PALETTE) else REST for i, k in enumerate(order)}
-
-
-def chosen(facts: Facts, most: int = 6) -> list[int]:
-    """Experts worth drawing, as the paper picks them: much used, or not active together with one
-    that was picked before."""
-    picked: list[int] = []
-    overlap = facts["overlap"]
-    for expert in facts["experts"]:
-        k = expert["expert"]
-        apart = expert["share"] >= 0.01 and all(overlap[k][j] < 0.8 for j in picked)
-        if expert["lead"] >= 0.05 or apart:
-            picked.append(k)
-    return (picked or [facts["experts"][0]["expert"]])[:most]
-
-
-def varied(facts: Facts, most: int) -> list[int]:
-    """The features in which prototypes differ most, for the range of visited states; in order."""
-    at = np.asarray([expert["prototype"] for expert in facts["experts"]])
-    wide = np.asarray([feature["high"] - feature["low"] for feature in facts["features"]])
-    spread = at.std(axis=0) / np.where(wide > 0, wide, np.inf)
-    return sorted(int(i) for i in np.argsort(-spread, kind="stable")[:most])
-
-
-def _figure(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
-    figure = Figure(figsize=(WIDTH, height))
-    FigureCanvasAgg(figure)
-    return figure, figure.subplots(rows, columns, squeeze=False, **options)
-
-
-def _grid(axis: Axes, which: Literal["x", "y"] = "y") -> None:
-    axis.grid(axis=which, color=GRID, linewidth=0.4, alpha=0.5)
-    axis.set_axisbelow(True)
-
-
-def _window(facts: Facts) -> slice:
-    """Steps of the shown episode that can be told apart on paper, some cycles or 200: those in
-    which memberships vary most."""
-    length, cycle = facts["shown"]["length"], facts["cycle"]
-    wide = min(length, 200 if cycle is None else int(np.clip(8 * cycle["period"], 60, 300)))
-    memberships = np.asarray(facts["shown"]["memberships"])
-    starts = range(0, length - wide + 1, 10)
-    start = max(starts, key=lambda at: float(memberships[at : at + wide].var(axis=0).sum()))
-    return slice(start, start + wide)
 
 
 def activation(facts: Facts) -> Figure:
     """The paper's figure: memberships of the chosen experts over a rollout."""
-    experts, paint, window = chosen(facts), colours(facts), _window(facts)
-    figure, axes = _figure(0.55 + 0.62 * len(experts), len(experts), sharex=True, sharey=True)
-    memberships = np.asarray(facts["shown"]["memberships"])[window]
-    steps = np.arange(window.start, window.stop)
+    experts, paint, steps = chosen(facts), colours(facts), window(facts)
+    figure, axes = sheet(0.55 + 0.62 * len(experts), len(experts), sharex=True, sharey=True)
+    memberships = np.asarray(facts["shown"]["memberships"])[steps.start : steps.stop]
     for axis, k in zip(axes[:, 0], experts, strict=True):
         axis.fill_between(steps, memberships[:, k], color=paint[k], alpha=0.25, linewidth=0)
         axis.plot(steps, memberships[:, k], color=paint[k], linewidth=1.2)
         axis.set_ylabel(f"expert {k}", rotation=0, ha="right", va="center", color=paint[k])
         axis.set_ylim(0, max(0.05, 1.08 * float(memberships.max())))
         axis.margins(x=0)
-        _grid(axis)
+        grid(axis)
     axes[-1, 0].set_xlabel(f"step of the episode with seed {facts['shown']['seed']}")
     figure.suptitle("Membership of experts over a rollout", fontsize=9, fontweight="bold")
     return figure
@@ -127,7 +47,7 @@ def membership(facts: Facts) -> Figure:
     """Everything that makes up the action, stacked: experts, and the default on top."""
     paint, experts = colours(facts), [e["expert"] for e in facts["experts"]]
     memberships = np.asarray(facts["shown"]["memberships"])
-    figure, axes = _figure(2.5)
+    figure, axes = sheet(2.5)
     axis = axes[0, 0]
     named, others = experts[: len(PALETTE)], experts[len(PALETTE) :]
     layers = [memberships[:, k] for k in named] + [memberships[:, others].sum(axis=1)]
@@ -173,7 +93,7 @@ def actions(facts: Facts) -> Figure:
     used, paint, policy = used[:12], colours(facts), facts["policy"]
     names, columns = policy["action_names"], min(4, len(used))
     rows = -(-len(used) // columns)
-    figure, axes = _figure(
+    figure, axes = sheet(
         0.5 + rows * (0.45 + 0.19 * len(names)), rows, columns, sharex=True, sharey=True
     )
     low, high = min(policy["action_low"]), max(policy["action_high"])
@@ -185,7 +105,7 @@ def actions(facts: Facts) -> Figure:
         axis.set_title(f"expert {expert['expert']}  ({expert['lead']:.0%} of steps)", fontsize=8)
         axis.set_yticks(range(len(names)), names)
         axis.set_xlim(-1.05 * reach, 1.05 * reach)
-        _grid(axis, "x")
+        grid(axis, "x")
     axes[0, 0].invert_yaxis()
     for axis in axes.flat[len(used) :]:
         axis.set_axis_off()
@@ -199,7 +119,7 @@ def prototypes(facts: Facts) -> Figure:
     features = [facts["features"][i] for i in listed]
     experts, columns = chosen(facts, most=10), 3
     rows = -(-len(features) // columns)
-    figure, axes = _figure(0.5 + 0.62 * rows, rows, columns)
+    figure, axes = sheet(0.5 + 0.62 * rows, rows, columns)
     at = {e["expert"]: e["prototype"] for e in facts["experts"]}
     for i, axis, feature in zip(listed, axes.flat, features, strict=False):
         for low, high, alpha in (("low", "high", 0.25), ("q05", "q95", 0.55)):
@@ -236,7 +156,7 @@ def pruning(facts: Facts) -> Figure | None:
     found = facts.get("pruning")
     if found is None:
         return None
-    figure, axes = _figure(2.6)
+    figure, axes = sheet(2.6)
     axis = axes[0, 0]
     counts = [row["n_experts"] for row in found["curve"]]
     for kind, colour in (("sampled", PALETTE[0]), ("mean", PALETTE[1])):
@@ -262,7 +182,7 @@ def pruning(facts: Facts) -> Figure | None:
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_title(f"Pruning (dotted: a loss of {found['loss']:.0%} with sampled actions)")
     axis.legend(loc="lower left")
-    _grid(axis)
+    grid(axis)
     return figure
 
 
@@ -271,7 +191,7 @@ def learning(facts: Facts) -> Figure | None:
     rows = facts.get("learning")
     if not rows:
         return None
-    figure, axes = _figure(2.5, 1, 2)
+    figure, axes = sheet(2.5, 1, 2)
     left, right = axes[0]
     measured = [row for row in rows if row["return_sampled"] is not None]
     for name, colour in (("return_sampled", PALETTE[0]), ("return_mean", PALETTE[1])):
@@ -281,7 +201,7 @@ def learning(facts: Facts) -> Figure | None:
     left.set(xlabel="million environment steps", ylabel="return")
     left.set_title("Learning")
     left.legend(loc="lower right")
-    _grid(left)
+    grid(left)
     for name, style, label in (("entropy", "-", "entropy"), ("entropy_floor", "--", "its floor")):
         some = [(row["steps"] / 1e6, row[name]) for row in rows if row[name] is not None]
         if some:
@@ -289,14 +209,14 @@ def learning(facts: Facts) -> Figure | None:
     right.set(xlabel="million environment steps", ylabel="entropy")
     right.set_title("Exploration")
     right.legend(loc="upper right")
-    _grid(right)
+    grid(right)
     return figure
 
 
 def default_share(facts: Facts) -> Figure:
     """How much of the action no expert claims, over the time of the episodes."""
     found = facts["default"]
-    figure, axes = _figure(1.9)
+    figure, axes = sheet(1.9)
     axis = axes[0, 0]
     steps = found["curve_step"] * (np.arange(len(found["curve"])) + 0.5)
     axis.fill_between(steps, found["curve"], color=REST, alpha=0.35, linewidth=0)
@@ -305,7 +225,7 @@ def default_share(facts: Facts) -> Figure:
     axis.set(xlabel="step", ylabel="default share", ylim=(0, 1))
     axis.set_title("Unfamiliar ground: mean default share of all episodes over time")
     axis.margins(x=0)
-    _grid(axis)
+    grid(axis)
     return figure
 
 
@@ -314,7 +234,7 @@ def cycle(facts: Facts) -> Figure | None:
     found = facts["cycle"]
     if found is None:
         return None
-    figure, axes = _figure(2.3)
+    figure, axes = sheet(2.3)
     axis, paint = axes[0, 0], colours(facts)
     profile = np.asarray(found["profile"])
     phases = (np.arange(len(profile) + 1) + 0.5) / len(profile)
@@ -325,7 +245,7 @@ def cycle(facts: Facts) -> Figure | None:
     title = f"One cycle of {found['period']:.1f} steps, mean of {found['n_cycles']}"
     axis.set_title(title)
     axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    _grid(axis)
+    grid(axis)
     return figure
 
 

@@ -18,8 +18,9 @@ from moie.runs.evaluation import standard_error
 
 Array = NDArray[np.float64]
 NO_HEIR = -1
-SAME = 1e-9
-"""A change of the action, as a share of its range, below which a policy is the same."""
+SAME = 1e-7
+"""A change of the action, as a share of its range, below which a policy is the same: what single
+precision, in which the environment gets it, can not tell apart."""
 Returns = dict[str, list[float]]
 """Of some seeds, by kind of actions."""
 Measure = Callable[[Mixture, int, int], Returns]

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from moie.explain.figures import INK, colours, varied
+from moie.explain.drawing import INK, colours, varied
 from moie.explain.images import COLUMNS, PER_SHEET, Strip, Video
 
 TEMPLATES = files("moie.explain") / "templates"
