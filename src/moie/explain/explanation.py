@@ -73,13 +73,11 @@ def prune_run(
 ) -> tuple[dict[str, Any], Path]:
     """Prune a run's policy; the smaller one is a policy file beside it."""
     policy = experts_of(load_policy(path))
-    out = (_beside(path, "pruned.safetensors") if out is None else out).resolve()
+    out = _target(path, "pruned.safetensors", out)
     _check_pruned(out)
     _check_writable(out)
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
-        with progress.stage(f"{2 * settings.episodes} episodes of the whole policy", 1) as done:
-            episodes = evaluator.episodes(policy, settings.episodes)
-            done("")
+        episodes = _episodes(policy, evaluator, settings, progress)
         found, smaller = pruned(policy, episodes, evaluator, settings, progress)
     policy_file.save_file(out, smaller)
     return found, out
@@ -92,13 +90,11 @@ def explain_run(
     file = policy_path(path)
     content_of_file = policy_file.read(file)
     policy = experts_of(policy_file.from_bytes(content_of_file, file))
-    out = (_beside(path, "explanation") if out is None else out).resolve()
+    out = _target(path, "explanation", out)
     _check_explanation(out)
     _check_writable(out)
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
-        with progress.stage(f"{2 * settings.episodes} episodes", 1) as done:
-            episodes = evaluator.episodes(policy, settings.episodes)
-            done("")
+        episodes = _episodes(policy, evaluator, settings, progress)
         facts = gather(policy, episodes[settings.actions], settings.actions)
         smaller = None
         if settings.with_pruning and policy.n_experts > 1:
@@ -124,9 +120,21 @@ def explain_run(
     return out / "report.html"
 
 
-def _beside(path: Path, name: str) -> Path:
-    """In a run directory under that name; beside a policy file under its own name too."""
-    return path / name if path.is_dir() else path.with_name(f"{path.stem}-{name}")
+def _episodes(
+    policy: Mixture, evaluator: Evaluator, settings: Settings, progress: Stages
+) -> dict[str, list[Episode]]:
+    """Of the whole policy, by kind of actions."""
+    with progress.stage(f"{2 * settings.episodes} episodes", 1) as done:
+        episodes = evaluator.episodes(policy, settings.episodes)
+        done("")
+    return episodes
+
+
+def _target(path: Path, name: str, out: Path | None) -> Path:
+    """What the user wants, or that name: in a run directory, or beside a policy file."""
+    if out is None:
+        out = path / name if path.is_dir() else path.with_name(f"{path.stem}-{name}")
+    return out.resolve() if out.is_symlink() else out
 
 
 def _check_explanation(out: Path) -> None:
