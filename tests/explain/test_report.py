@@ -2,6 +2,8 @@
 
 import json
 import re
+import signal
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -261,3 +263,21 @@ def test_only_an_explanation_is_replaced(pendulum: Path, tmp_path: Path, capfd) 
     assert cli.main(words) == 2
     assert "exists and is not an explanation; choose another --out" in capfd.readouterr().err
     assert tiny.contents(tmp_path) == {"thesis/chapter.tex": b"do not touch"}
+
+
+def test_ctrl_c_leaves_everything_as_it_was(pendulum: Path, tmp_path: Path) -> None:
+    run = tiny.copy(pendulum, tmp_path / "run")
+    before = tiny.contents(run)
+    words = ("explain", str(run), "--workers", "1", "--episodes", "20")
+    options: dict[str, Any] = {"stderr": subprocess.PIPE, "text": True, "env": tiny.environment()}
+    with subprocess.Popen(tiny.command(*words), **options) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("pruning"):
+                break
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert said.endswith("moie: stopped\n")
+    assert tiny.contents(run) == before
+    assert tiny.leftovers(run) == []
