@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
@@ -22,6 +22,24 @@ Arguments = TypeVar("Arguments")
 RunPath = tyro.conf.Positional[Path]
 
 
+def _help(text: str) -> Any:
+    return tyro.conf.arg(help=text)
+
+
+# Options that several commands have.
+RunOrFile = Annotated[RunPath, _help("A run directory or a policy file.")]
+Workers = Annotated[
+    int | None,
+    _help("Processes that simulate; as many as there are cores without. Changes no result."),
+]
+Timeout = Annotated[
+    float, _help("Seconds without a sign of life after which a worker is replaced.")
+]
+Packaged = Annotated[
+    bool, _help("Step PyBullet's walkers as they are packaged. Slower; changes no result.")
+]
+
+
 @dataclass(frozen=True)
 class Train:
     """Learn a policy; the values shown are this task's own."""
@@ -31,12 +49,9 @@ class Train:
     """The run directory, which must not exist; runs/TASK[-ALGORITHM][-kEXPERTS]-sSEED without."""
     steps: int | None = None
     """Environment steps to learn from, instead of --iterations."""
-    workers: int | None = None
-    """Processes that simulate; as many as there are cores without. Changes no result."""
-    worker_timeout: float = 300.0
-    """Seconds without a sign of life after which a worker is replaced."""
-    packaged_env: bool = False
-    """Step PyBullet's walkers as they are packaged. Slower; changes no result."""
+    workers: Workers = None
+    worker_timeout: Timeout = 300.0
+    packaged_env: Packaged = False
 
 
 @dataclass(frozen=True)
@@ -47,34 +62,28 @@ class Resume:
     """The run directory."""
     iterations: int | None = None
     """Learn up to this many iterations instead of those the run was started with."""
-    workers: int | None = None
-    """Processes that simulate; as many as there are cores without. Changes no result."""
-    worker_timeout: float = 300.0
-    """Seconds without a sign of life after which a worker is replaced."""
-    packaged_env: bool = False
-    """Step PyBullet's walkers as they are packaged. Slower; changes no result."""
+    workers: Workers = None
+    worker_timeout: Timeout = 300.0
+    packaged_env: Packaged = False
 
 
 @dataclass(frozen=True)
 class Evaluate:
     """Measure a policy: return, length and distance, with sampled and with mean actions."""
 
-    run: RunPath
-    """A run directory or a policy file."""
+    run: RunOrFile
     episodes: int = 20
     """Episodes of each kind."""
     seed: int = field(default=1_000_000)
     """Of the episodes."""
-    workers: int | None = None
-    """Processes that simulate; as many as there are cores without. Changes no result."""
+    workers: Workers = None
 
 
 @dataclass(frozen=True)
 class Explain:
     """Write a report that shows what a policy does: program, pictures, figures, a player."""
 
-    run: RunPath
-    """A run directory or a policy file."""
+    run: RunOrFile
     out: Path | None = None
     """The folder to write; RUN/explanation without one. An older explanation is replaced."""
     state: Path | None = None
@@ -91,16 +100,14 @@ class Explain:
     """Whether to look for the smallest policy that is good enough."""
     pictures: bool = True
     """Whether to draw prototypes and a video."""
-    workers: int | None = None
-    """Processes that simulate; as many as there are cores without. Changes no result."""
+    workers: Workers = None
 
 
 @dataclass(frozen=True)
 class Prune:
     """Remove the experts that a policy does not need, and measure what that costs."""
 
-    run: RunPath
-    """A run directory or a policy file."""
+    run: RunOrFile
     loss: float = 0.05
     """Share of the return that may be lost; what is within the error of the comparison counts as
     no loss."""
@@ -110,16 +117,14 @@ class Prune:
     """Episodes of each kind of actions after each removal; twice as many confirm the choice."""
     seed: int = 2_000_000
     """Of the episodes."""
-    workers: int | None = None
-    """Processes that simulate; as many as there are cores without. Changes no result."""
+    workers: Workers = None
 
 
 @dataclass(frozen=True)
 class Show:
     """Print a policy as a program of IF blocks, in order of use."""
 
-    run: RunPath
-    """A run directory or a policy file."""
+    run: RunOrFile
 
 
 def _parse(
