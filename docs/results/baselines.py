@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from curves import HERE, STYLE, evaluations, plt
+from curves import HERE, STYLE, evaluations, plt, save
 
 COLOURS = {
     "moie": ("#1f5fa8", "-"),
@@ -57,8 +57,7 @@ def figure(runs: dict, path: Path) -> None:
             axis.grid(axis="y", linewidth=0.4, alpha=0.5)
         handles, labels = axes[0].get_legend_handles_labels()
         drawn.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8)
-        drawn.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-        drawn.savefig(path.with_suffix(".png"), dpi=160)
+        save(drawn, path)
 
 
 def table(runs: dict) -> str:

@@ -99,8 +99,13 @@ def figure(runs: dict, path: Path) -> None:
         axes.flat[0].plot([], [], color=GREY, linewidth=0.7, label="one seed")
         axes.flat[0].plot([], [], color=BLUE, linewidth=2, label="mean of the seeds")
         axes.flat[0].legend(frameon=False, fontsize=7.5, loc="lower right")
-        drawn.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-        drawn.savefig(path.with_suffix(".png"), dpi=160)
+        save(drawn, path)
+
+
+def save(drawn, path: Path) -> None:
+    """For the page, and for those who can not see vectors."""
+    drawn.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    drawn.savefig(path.with_suffix(".png"), dpi=160)
 
 
 def table(runs: dict) -> str:

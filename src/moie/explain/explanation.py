@@ -10,10 +10,11 @@ from typing import Any
 
 from moie.errors import InputError
 from moie.explain import figures, images, pictures
-from moie.explain.facts import Visited, gather
+from moie.explain.facts import gather
 from moie.explain.program import program
 from moie.explain.prune import Returns, prune
 from moie.explain.report import page
+from moie.explain.visited import Visited
 from moie.rollout.episode import Episode
 from moie.rollout.policy import Mixture, Policy
 from moie.runs import policy_file
@@ -169,9 +170,13 @@ def _of_run(path: Path, policy: Mixture) -> dict[str, Any]:
     if path.is_dir():
         run = RunDirectory.open(path)
         names = ("steps", "return_sampled", "return_mean", "entropy", "entropy_floor")
-        rows = [{name: row.get(name) for name in names} for row in read(run.metrics_file)]
         trained = policy.trained.get("steps", 0)
-        found["learning"] = [row for row in rows if row["steps"] <= trained]
+        rows = [row for row in read(run.metrics_file) if row["steps"] <= trained]
+        found["learning"] = [{name: row.get(name) for name in names} for row in rows]
+        before = [0, *(row["steps"] for row in rows)]
+        for one, row, steps in zip(found["learning"], rows, before, strict=False):
+            # An evaluation is of the policy that sampled the row's batch; the last row has none.
+            one["learned"] = steps if "kl" in row else row["steps"]
         found["run"] = {"settings": to_json(run.read_config()), "started_with": run.started_with()}
     return found
 

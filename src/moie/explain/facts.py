@@ -5,13 +5,13 @@ the *visited states*. Distances are those of the policy: of scaled features.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moie.explain.cycle import Cycle, activity, find_cycle
+from moie.explain.visited import Visited
 from moie.rollout.episode import Episode
 from moie.rollout.policy import Mixture
 from moie.runs.evaluation import standard_error
@@ -23,51 +23,6 @@ MOMENTS = 8
 """Unfamiliar moments that are listed."""
 CURVE = 200
 """Points of the default share over time, at most."""
-COMPARED = 4000
-"""Visited states that are compared with each other or with candidates for pruning, at most."""
-
-
-@dataclass(frozen=True, eq=False)
-class Visited:
-    """The states of some episodes in which an action was taken, end to end."""
-
-    episodes: Sequence[Episode]
-    states: Array
-    """(N, d)"""
-    memberships: Array
-    """(N, K)"""
-    episode: NDArray[np.int64]
-    step: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, policy: Mixture, episodes: Sequence[Episode]) -> "Visited":
-        states = np.concatenate([e.observations[:-1] for e in episodes])
-        lengths = [e.length for e in episodes]
-        return cls(
-            episodes,
-            states,
-            policy.memberships(states),
-            np.repeat(np.arange(len(episodes)), lengths),
-            np.concatenate([np.arange(n) for n in lengths]),
-        )
-
-    @property
-    def default(self) -> Array:
-        """(N,): the default share."""
-        return 1.0 - self.memberships.sum(axis=1)
-
-    @property
-    def leader(self) -> NDArray[np.int64]:
-        """(N,): the expert that counts the most."""
-        return np.argmax(self.memberships, axis=1)
-
-    def by_episode(self, values: NDArray[Any]) -> list[NDArray[Any]]:
-        """Rows of an (N, ...) array, episode by episode."""
-        return np.split(values, np.cumsum([e.length for e in self.episodes])[:-1])
-
-    def some(self) -> Array:
-        """At most COMPARED states, spread evenly."""
-        return self.states[:: -(-len(self.states) // COMPARED)]
 
 
 def gather(policy: Mixture, episodes: Sequence[Episode], kind: str) -> dict[str, Any]:

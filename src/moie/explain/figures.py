@@ -196,7 +196,7 @@ def learning(facts: Facts) -> Figure | None:
     measured = [row for row in rows if row["return_sampled"] is not None]
     for name, colour in (("return_sampled", PALETTE[0]), ("return_mean", PALETTE[1])):
         kind = name.removeprefix("return_")
-        steps = [row["steps"] / 1e6 for row in measured]
+        steps = [row["learned"] / 1e6 for row in measured]
         left.plot(steps, [row[name] for row in measured], color=colour, label=f"{kind} actions")
     left.set(xlabel="million environment steps", ylabel="return")
     left.set_title("Learning")

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from moie.rollout.policy import Linear, Mixture, Policy
+from moie.rollout.baselines import Linear
+from moie.rollout.policy import Mixture, Policy
 from moie.runs.evaluation import KINDS
 
 UNUSED = 5e-4  # of the membership: below that an expert shows as 0.0%

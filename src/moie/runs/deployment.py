@@ -12,8 +12,9 @@ from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT
 from moie.learn.learner import LearnerState, Report
 from moie.rollout import tasks
+from moie.rollout.baselines import Linear, Network
 from moie.rollout.episode import Episode, Steps
-from moie.rollout.policy import Linear, Mixture, Network, Origin, Policy
+from moie.rollout.policy import Mixture, Origin, Policy
 from moie.rollout.scaling import Scaling
 from moie.runs.config import RunConfig
 

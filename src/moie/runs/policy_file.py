@@ -12,7 +12,8 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from moie.errors import InputError
-from moie.rollout.policy import Linear, Mixture, Network, Origin, Policy
+from moie.rollout.baselines import Linear, Network
+from moie.rollout.policy import Mixture, Origin, Policy
 from moie.runs.files import write_bytes
 
 FORMAT = "moie-policy"

@@ -1,0 +1,116 @@
+"""The arguments of each command: fields are options, their docstrings the help."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from moie.runs.config import RunConfig
+
+RunPath = tyro.conf.Positional[Path]
+
+
+def _help(text: str) -> Any:
+    return tyro.conf.arg(help=text)
+
+
+# Options that several commands have.
+RunOrFile = Annotated[RunPath, _help("A run directory or a policy file.")]
+Workers = Annotated[
+    int | None,
+    _help("Processes that simulate; as many as there are cores without. Changes no result."),
+]
+Timeout = Annotated[
+    float, _help("Seconds without a sign of life after which a worker is replaced.")
+]
+Packaged = Annotated[
+    bool, _help("Step PyBullet's walkers as they are packaged. Slower; changes no result.")
+]
+
+
+@dataclass(frozen=True)
+class Train:
+    """Learn a policy; the values shown are this task's own."""
+
+    config: RunConfig
+    out: Path | None = None
+    """The run directory, which must not exist; runs/TASK[-ALGORITHM][-kEXPERTS]-sSEED without."""
+    steps: int | None = None
+    """Environment steps to learn from, instead of --iterations."""
+    workers: Workers = None
+    worker_timeout: Timeout = 300.0
+    packaged_env: Packaged = False
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run that was stopped or killed, exactly where it would have gone."""
+
+    run: RunPath
+    """The run directory."""
+    iterations: int | None = None
+    """Learn up to this many iterations instead of those the run was started with."""
+    workers: Workers = None
+    worker_timeout: Timeout = 300.0
+    packaged_env: Packaged = False
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Measure a policy: return, length and distance, with sampled and with mean actions."""
+
+    run: RunOrFile
+    episodes: int = 20
+    """Episodes of each kind."""
+    seed: int = field(default=1_000_000)
+    """Of the episodes."""
+    workers: Workers = None
+
+
+@dataclass(frozen=True)
+class Explain:
+    """Write a report that shows what a policy does: program, pictures, figures, a player."""
+
+    run: RunOrFile
+    out: Path | None = None
+    """The folder to write; RUN/explanation without one. An older explanation is replaced."""
+    state: Path | None = None
+    """Instead of the report: explain the action in one state, a JSON list or a .npy file."""
+    episodes: int = 10
+    """Episodes of each kind of actions."""
+    actions: Literal["mean", "sampled"] = "mean"
+    """Of the episodes that the report looks into."""
+    seed: int = 2_000_000
+    """Of the episodes."""
+    loss: float = 0.05
+    """Share of the return that pruning may cost."""
+    pruning: bool = True
+    """Whether to look for the smallest policy that is good enough."""
+    pictures: bool = True
+    """Whether to draw prototypes and a video."""
+    workers: Workers = None
+
+
+@dataclass(frozen=True)
+class Prune:
+    """Remove the experts that a policy does not need, and measure what that costs."""
+
+    run: RunOrFile
+    loss: float = 0.05
+    """Share of the return that may be lost; what is within the error of the comparison counts as
+    no loss."""
+    out: Path | None = None
+    """The policy file to write; RUN/pruned.safetensors without one."""
+    episodes: int = 10
+    """Episodes of each kind of actions after each removal; twice as many confirm the choice."""
+    seed: int = 2_000_000
+    """Of the episodes."""
+    workers: Workers = None
+
+
+@dataclass(frozen=True)
+class Show:
+    """Print a policy as a program of IF blocks, in order of use."""
+
+    run: RunOrFile
