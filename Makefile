@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 	sys.exit(0 if v >= (3, 11) else f"moie needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable '.[bullet,box2d,mujoco,dev]'
+		--constraint constraints.txt --editable '.[bullet,box2d,mujoco,study,dev]'
 	@touch $(STAMP)
 
 DEMO_RUN ?= runs/demo
@@ -52,6 +52,7 @@ test: lint browser
 bench: setup
 	$(BIN)/python benchmarks/learner.py
 	$(BIN)/python benchmarks/sampling.py
+	$(BIN)/python benchmarks/study.py
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info

@@ -12,6 +12,8 @@ from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
 
+from tests.browser import browser  # noqa: E402, F401  a fixture of all folders
+
 
 @pytest.fixture(scope="session")
 def pendulum(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -137,13 +137,17 @@ BELOW = {
     "learn": {"core", "errors"},
     "rollout": {"core", "errors"},
     "runs": {"core", "learn", "rollout", "errors"},
-    "presets": {"learn", "runs"},
+    "presets": {"learn", "rollout", "runs"},
     "explain": {"core", "learn", "rollout", "runs", "errors"},
+    "studies": {"errors", "learn", "rollout", "runs", "explain", "presets"},
     "api": {"errors", "learn", "rollout", "runs", "explain", "presets"},
     "arguments": {"runs"},
-    "commands": {"api", "arguments", "errors", "learn", "rollout", "runs", "explain", "presets"},
+    "commands": {
+        *("api", "arguments", "errors", "learn", "rollout"),
+        *("runs", "explain", "presets", "studies"),
+    },
     "cli": {"commands", "errors", "moie"},
-    "__init__": {"api", "errors"},
+    "__init__": {"api", "errors", "studies"},
     "__main__": {"cli"},
 }
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moie.errors import Stopped
+from moie.runs.stopping import stoppable
 
 if TYPE_CHECKING:
     from moie.rollout.policy import Policy
@@ -56,34 +52,9 @@ def load(path: str | os.PathLike[str]) -> Policy:
 
 def task_preset(task: str) -> RunConfig:
     """The settings that a task gets where the user gives none; InputError if it is not usable."""
-    import math
+    from moie import presets
 
-    from moie.learn.config import require
-    from moie.presets import PAPER, preset
-    from moie.rollout import tasks
-
-    require(isinstance(task, str), "task", task, "a Gymnasium id or a short name")
-    task = tasks.resolve(task)
-    if task in PAPER:
-        return preset(task, 0)
-    env = tasks.make(task)
-    try:
-        tasks.check_spaces(env)
-        return preset(task, math.prod(env.observation_space.shape or ()))
-    finally:
-        env.close()
-
-
-def n_workers(given: int | None) -> int:
-    """As many as the user wants, or as there are free cores."""
-    from moie.learn.config import require
-
-    if given is None:
-        from moie.rollout.process import n_cores
-
-        return n_cores()
-    require(isinstance(given, int) and given >= 1, "workers", given, "at least 1")
-    return given
+    return presets.task_preset(task)
 
 
 def default_out(config: RunConfig) -> Path:
@@ -99,52 +70,6 @@ def default_out(config: RunConfig) -> Path:
     return path
 
 
-@contextmanager
-def stoppable() -> Iterator[Callable[[], None]]:
-    """Ctrl-C and SIGTERM ask to stop at the next good moment; a second one stops at once.
-
-    Gives the function that raises `Stopped` when it was asked for.
-    """
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: None
-        return
-
-    def ask(number: int, frame: object) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-        os.write(2, b"\nstopping; once more to stop at once\n")
-
-    def check() -> None:
-        if asked.is_set():
-            raise Stopped("stopped")
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield check
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _machinery(
-    workers: int | None, worker_timeout: float, packaged_env: bool, quiet: bool
-) -> Iterator[Any]:
-    from moie.learn.config import require
-    from moie.learn.runtime import prepare
-
-    count = n_workers(workers)
-    require(worker_timeout > 0, "worker_timeout", worker_timeout, "a positive number of seconds")
-    prepare()
-    from moie.runs.progress import Progress
-    from moie.runs.training import Machinery
-
-    with stoppable() as check:
-        yield Machinery(count, worker_timeout, packaged_env, Progress(quiet), check)
-
-
 def train_config(
     config: RunConfig,
     out: str | os.PathLike[str] | None = None,
@@ -155,13 +80,14 @@ def train_config(
 ) -> Run:
     """Train by a complete configuration."""
     from moie.runs.directory import RunDirectory
+    from moie.runs.machinery import machinery
 
     path = default_out(config) if out is None else Path(out)
     RunDirectory.check_free(path)
-    with _machinery(workers, worker_timeout, packaged_env, quiet) as machinery:
+    with machinery(workers, worker_timeout, packaged_env, quiet) as parts:
         from moie.runs import training
 
-        return Run(training.train(path, config, machinery).path)
+        return Run(training.train(path, config, parts).path)
 
 
 def train(
@@ -213,15 +139,18 @@ def resume(
     quiet: bool = False,
 ) -> Run:
     """Go on with a run that was stopped or killed, exactly where it would have gone."""
-    with _machinery(workers, worker_timeout, packaged_env, quiet) as machinery:
+    from moie.runs.machinery import machinery
+
+    with machinery(workers, worker_timeout, packaged_env, quiet) as parts:
         from moie.runs import training
 
-        return Run(training.resume(Path(path), machinery, iterations).path)
+        return Run(training.resume(Path(path), parts, iterations).path)
 
 
 def _settings(episodes: int, seed: int, loss: float, workers: int | None, **options: Any) -> Any:
     from moie.explain.explanation import Settings
     from moie.learn.config import require
+    from moie.runs.machinery import n_workers
 
     require(isinstance(episodes, int) and episodes >= 2, "episodes", episodes, "at least 2")
     require(isinstance(seed, int) and seed >= 0, "seed", seed, "zero or more")

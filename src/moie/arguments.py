@@ -114,3 +114,50 @@ class Show:
     """Print a policy as a program of IF blocks, in order of use."""
 
     run: RunOrFile
+
+
+@dataclass(frozen=True)
+class Study:
+    """Make all runs of a study, or go on with them: many tasks, learners and seeds."""
+
+    study: Annotated[
+        tyro.conf.Positional[str],
+        _help(
+            "The name of a study that comes with moie (paper-locomotion, paper-small, "
+            "paper-diffproto, smoke), or a TOML file."
+        ),
+    ]
+    out: Path | None = None
+    """The study's folder; runs/NAME without."""
+    status: bool = False
+    """Only say how far it is, wherever it runs."""
+    address: str | None = None
+    """Of the Ray cluster to join ("auto": the one of this machine); one is started here, and
+    stopped at the end, without. All machines must see the study's folder."""
+    cpus: int | None = None
+    """Of the cluster that is started here; as many as there are cores without."""
+    cpus_per_run: int = 1
+    """CPUs, and simulating processes, that a run gets. Changes no result."""
+    iterations: int | None = None
+    """Go up to so many iterations in each run, for now; without this the study goes on to its own
+    number."""
+    tasks: tuple[str, ...] | None = None
+    """Only these of the study's tasks."""
+    algorithms: tuple[str, ...] | None = None
+    """Only these of its algorithms."""
+    experts: tuple[int, ...] | None = None
+    """Only these of its numbers of experts; learners without experts stay."""
+    seeds: tuple[int, ...] | None = None
+    """Only these of its seeds."""
+    worker_timeout: Timeout = 300.0
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Compare the runs of a study, or of any folder: figures, tables, one page."""
+
+    path: Annotated[RunPath, _help("A folder of runs, or a file of curves (.parquet).")]
+    out: Path | None = None
+    """The folder to write; PATH/comparison without. An older comparison is replaced."""
+    steps: int | None = None
+    """Compare after so many environment steps; after as many as the longest run has, without."""

@@ -13,10 +13,13 @@ from typing import Any, TypeVar
 import tyro
 
 from moie import api
-from moie.arguments import Evaluate, Explain, Prune, Resume, Show, Train
+from moie.arguments import Compare, Evaluate, Explain, Prune, Resume, Show, Study, Train
 from moie.errors import InputError
 from moie.learn.config import require
 from moie.runs.config import with_settings
+from moie.runs.machinery import n_workers
+from moie.runs.stopping import stoppable
+from moie.studies import interface
 
 Arguments = TypeVar("Arguments")
 
@@ -88,11 +91,11 @@ def evaluate(arguments: Sequence[str]) -> None:
     given = _parse(Evaluate, arguments, "evaluate")
     require(given.episodes >= 1, "episodes", given.episodes, "at least 1")
     require(given.seed >= 0, "seed", given.seed, "zero or more")
-    workers = api.n_workers(given.workers)
+    workers = n_workers(given.workers)
     policy = api.load(given.run)
     from moie.runs.evaluation import evaluate as measure
 
-    with api.stoppable() as check:
+    with stoppable() as check:
         found = measure(policy, given.episodes, given.seed, workers, check=check)
     print(f"{policy.task}: {given.episodes} episodes of each kind, seed {given.seed}")
     for one in found:
@@ -168,6 +171,40 @@ def prune(arguments: Sequence[str]) -> None:
     print(f"policy: {file}")
 
 
+def study(arguments: Sequence[str]) -> None:
+    """`moie study NAME`."""
+    given = _parse(Study, arguments, "study")
+    options: dict[str, Any] = {"out": given.out, "iterations": given.iterations}
+    options |= {name: getattr(given, name) for name in ("tasks", "algorithms", "experts", "seeds")}
+    if given.status:
+        from moie.studies.progress import report
+
+        found = interface.study_status(given.study, **options)
+        print(report(found.name, found.statuses))
+        return
+    found = interface.study(
+        given.study,
+        address=given.address,
+        cpus=given.cpus,
+        cpus_per_run=given.cpus_per_run,
+        worker_timeout=given.worker_timeout,
+        **options,
+    )
+    print(f"runs: {found.path}")
+    print(f"compare them with: moie compare {found.path}")
+    if found.failed:
+        lines = [f"  {one.name}: {one.error}" for one in found.failed]
+        raise InputError(
+            "\n".join([f"{len(lines)} of {len(found.statuses)} runs were given up", *lines])
+        )
+
+
+def compare(arguments: Sequence[str]) -> None:
+    """`moie compare DIR`."""
+    given = _parse(Compare, arguments, "compare")
+    print(f"page: {interface.compare(given.path, out=given.out, steps=given.steps)}")
+
+
 def tasks(arguments: Sequence[str]) -> None:
     """`moie tasks`: the paper's tasks; any other Gymnasium id works too."""
     if arguments and arguments[0] not in ("-h", "--help"):
@@ -194,6 +231,8 @@ COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     "show": show,
     "explain": explain,
     "prune": prune,
+    "study": study,
+    "compare": compare,
     "tasks": tasks,
 }
 

@@ -5,6 +5,10 @@ class InputError(Exception):
     """Bad input: the message names the thing, its value and what was expected."""
 
 
+class Busy(InputError):  # noqa: N818  a state, not a mistake
+    """Another process is working on the run."""
+
+
 class EnvironmentFault(InputError):  # noqa: N818  the environment's, not ours
     """The environment returned something unusable or raised; the message says how to repeat it."""
 

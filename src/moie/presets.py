@@ -1,6 +1,9 @@
 """Settings for each task: the paper's for its seven tasks, scale-free ones for all others."""
 
-from moie.learn.config import LearnerConfig, PolicyConfig
+import math
+
+from moie.learn.config import LearnerConfig, PolicyConfig, require
+from moie.rollout import tasks
 from moie.runs.config import RunConfig
 
 LOCOMOTION_ITERATIONS = 1000
@@ -28,3 +31,17 @@ def preset(task: str, n_features: int) -> RunConfig:
         return RunConfig(task, iterations=iterations, standardise=False, learner=learner)
     learner = LearnerConfig(policy=PolicyConfig(temperature=SCALED_TEMPERATURE / n_features))
     return RunConfig(task, learner=learner)
+
+
+def task_preset(task: str) -> RunConfig:
+    """The same for a short name or an id; InputError if it is not usable."""
+    require(isinstance(task, str), "task", task, "a Gymnasium id or a short name")
+    task = tasks.resolve(task)
+    if task in PAPER:
+        return preset(task, 0)
+    env = tasks.make(task)
+    try:
+        tasks.check_spaces(env)
+        return preset(task, math.prod(env.observation_space.shape or ()))
+    finally:
+        env.close()

@@ -1,10 +1,8 @@
 """Every number of the report is in the facts, and the facts are recomputed from the policy file."""
 
 import json
-import re
 import signal
 import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -19,43 +17,7 @@ from moie.explain.figures import FIGURES
 from moie.runs import policy_file
 from tests import tiny
 from tests.explain import recompute
-
-VOID = {"meta", "img", "input", "br", "link"}
-
-
-class Page(HTMLParser):
-    """Numbers that name their fact, and all other text with digits in it."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.numbers: list[tuple[str, str, str]] = []
-        self.other: list[str] = []
-        self.addresses: list[str] = []
-        self._open: list[tuple[str, dict[str, Any]]] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attributes: Any) -> None:
-        given = dict(attributes)
-        self.addresses += [given[name] for name in ("src", "href", "srcset") if name in given]
-        if tag not in VOID:
-            self._open.append((tag, given))
-
-    def handle_endtag(self, tag: str) -> None:
-        while self._open and self._open.pop()[0] != tag:
-            pass
-
-    def handle_data(self, text: str) -> None:
-        _, given = self._open[-1] if self._open else ("", {})
-        if "data-fact" in given:
-            self.numbers.append((given["data-fact"], given["data-format"], text))
-        elif not {"script", "style", "svg", "pre"} & {name for name, _ in self._open}:
-            self.other += [text] if re.search(r"\d", text) else []
-
-
-def look_up(facts: Any, path: str) -> Any:
-    for part in path.split("."):
-        facts = facts[int(part)] if isinstance(facts, list | np.ndarray) else facts[part]
-    return facts
+from tests.pages import Page, look_up
 
 
 @pytest.fixture(scope="module")

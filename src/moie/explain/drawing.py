@@ -3,8 +3,11 @@
 An expert has the same colour everywhere: one of ten for the most used, grey for all others.
 """
 
+import io
+from collections.abc import Callable
 from typing import Any, Literal
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -89,6 +92,26 @@ def sheet(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tup
 def grid(axis: Axes, which: Literal["x", "y"] = "y") -> None:
     axis.grid(axis=which, color=GRID, linewidth=0.4, alpha=0.5)
     axis.set_axisbelow(True)
+
+
+def saved(name: str, build: Callable[[], Figure | None]) -> dict[str, bytes]:
+    """A figure in all its forms, by the ending of its file: the same bytes for the same figure.
+    Nothing where there is none."""
+    with mpl.rc_context(STYLE | {"svg.hashsalt": f"moie-{name}"}):
+        figure = build()
+        if figure is None:
+            return {}
+        forms = {}
+        figure.draw_without_rendering()  # lays it out, once for all forms
+        figure.set_layout_engine("none")
+        without_date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+        for ending, metadata in without_date.items():
+            file = io.BytesIO()
+            figure.savefig(
+                file, format=ending, dpi=200, transparent=ending == "svg", metadata=metadata
+            )
+            forms[ending] = file.getvalue()
+        return forms
 
 
 def window(facts: Facts) -> range:

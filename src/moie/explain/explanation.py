@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,13 @@ from moie.runs import policy_file
 from moie.runs.config import to_json
 from moie.runs.directory import RunDirectory, load_policy, policy_path, versions
 from moie.runs.evaluation import Evaluator
-from moie.runs.files import as_json, finite, replace_folder, writing
+from moie.runs.files import (
+    as_json,
+    check_replaceable,
+    check_writable,
+    finite,
+    replace_folder,
+)
 from moie.runs.progress import Stages
 from moie.runs.records import read
 
@@ -76,7 +81,7 @@ def prune_run(
     policy = experts_of(load_policy(path))
     out = _target(path, "pruned.safetensors", out)
     _check_pruned(out)
-    _check_writable(out)
+    check_writable(out)
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
         episodes = _episodes(policy, evaluator, settings, progress)
         found, smaller = pruned(policy, episodes, evaluator, settings, progress)
@@ -92,8 +97,8 @@ def explain_run(
     content_of_file = policy_file.read(file)
     policy = experts_of(policy_file.from_bytes(content_of_file, file))
     out = _target(path, "explanation", out)
-    _check_explanation(out)
-    _check_writable(out)
+    check_replaceable(out, ("facts.json", "report.html"), "an explanation")
+    check_writable(out)
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
         episodes = _episodes(policy, evaluator, settings, progress)
         facts = gather(policy, episodes[settings.actions], settings.actions)
@@ -138,15 +143,6 @@ def _target(path: Path, name: str, out: Path | None) -> Path:
     return out.resolve() if out.is_symlink() else out
 
 
-def _check_explanation(out: Path) -> None:
-    """Only an explanation may be replaced."""
-    with writing(out):
-        is_free = not out.exists() or (out.is_dir() and not any(out.iterdir()))
-    is_ours = (out / "facts.json").is_file() and (out / "report.html").is_file()
-    if not is_free and not is_ours:
-        raise InputError(f"{out} exists and is not an explanation; choose another --out")
-
-
 def _check_pruned(out: Path) -> None:
     """Only a pruned policy may be replaced."""
     if not out.exists():
@@ -155,13 +151,6 @@ def _check_pruned(out: Path) -> None:
         if out.is_file() and "pruned" in policy_file.load_file(out).trained:
             return
     raise InputError(f"{out} exists and is not a pruned policy; choose another --out")
-
-
-def _check_writable(out: Path) -> None:
-    """Before the work, not after it."""
-    with writing(out):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=out.parent).close()
 
 
 def _of_run(path: Path, policy: Mixture) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The figures, drawn from the facts alone, in one style; each as SVG, PDF and PNG."""
 
-import io
 from collections.abc import Callable
 
 import matplotlib as mpl
@@ -15,11 +14,11 @@ from moie.explain.drawing import (
     MOST_FEATURES,
     PALETTE,
     REST,
-    STYLE,
     Facts,
     chosen,
     colours,
     grid,
+    saved,
     sheet,
     varied,
     window,
@@ -264,18 +263,4 @@ FIGURES: dict[str, Callable[[Facts], Figure | None]] = {
 
 def draw(name: str, facts: Facts) -> dict[str, bytes]:
     """A figure in all its forms, by the ending of its file; nothing where the facts hold none."""
-    with mpl.rc_context(STYLE | {"svg.hashsalt": f"moie-{name}"}):
-        figure = FIGURES[name](facts)
-        if figure is None:
-            return {}
-        forms = {}
-        figure.draw_without_rendering()  # lays it out, once for all forms
-        figure.set_layout_engine("none")
-        without_date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
-        for ending, metadata in without_date.items():
-            file = io.BytesIO()
-            figure.savefig(
-                file, format=ending, dpi=200, transparent=ending == "svg", metadata=metadata
-            )
-            forms[ending] = file.getvalue()
-        return forms
+    return saved(name, lambda: FIGURES[name](facts))

@@ -29,7 +29,7 @@ def look_up(facts: Any, path: str) -> Any:
     return facts
 
 
-def _numbers(facts: dict[str, Any]) -> Any:
+def numbers(facts: dict[str, Any]) -> Any:
     """The template's function for a number: its place in the facts, and its format."""
 
     def number(path: str, form: str = "") -> Markup:
@@ -40,7 +40,7 @@ def _numbers(facts: dict[str, Any]) -> Any:
     return number
 
 
-def _inline(svg: bytes) -> Markup:
+def inline(svg: bytes) -> Markup:
     """A figure as part of the page, in the page's own ink: readable in light and dark."""
     text = svg.decode()
     text = text[text.index("<svg") :].replace(INK, "currentColor")
@@ -95,9 +95,9 @@ def page(
     run = facts.get("run")
     return template.render(
         f=facts,
-        n=_numbers(facts),
+        n=numbers(facts),
         is_visited=any(expert["origin"] for expert in facts["experts"]),
-        figures={name: _inline(svg) for name, svg in figures.items()},
+        figures={name: inline(svg) for name, svg in figures.items()},
         strips={e["expert"]: strips.get(e["expert"]) for e in facts["experts"]},
         video=video,
         colours=colours(facts),

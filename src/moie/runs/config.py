@@ -122,15 +122,16 @@ def to_json(config: RunConfig) -> dict[str, Any]:
     return dataclasses.asdict(config)
 
 
+def flat(content: dict[str, Any]) -> dict[str, Any]:
+    """Every single setting by its name, from nested dictionaries."""
+    found: dict[str, Any] = {}
+    for name, value in content.items():
+        found |= flat(value) if isinstance(value, dict) else {name: value}
+    return found
+
+
 def from_json(content: dict[str, Any]) -> RunConfig:
     """The configuration that `to_json` wrote."""
-
-    def flat(part: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, value in part.items():
-            found |= flat(value) if isinstance(value, dict) else {name: value}
-        return found
-
     if not isinstance(content, dict) or not isinstance(content.get("task"), str):
         raise InputError("the run's configuration names no task")
     return with_settings(RunConfig(content["task"]), flat(content))

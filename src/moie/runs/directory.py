@@ -6,11 +6,12 @@ import importlib.metadata
 import json
 import os
 import platform
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from moie.errors import InputError
+from moie.errors import Busy, InputError
 from moie.rollout.policy import Policy
 from moie.runs import policy_file
 from moie.runs.config import RunConfig, from_json, to_json
@@ -41,8 +42,25 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _content(config: RunConfig, started_with: dict[str, str]) -> bytes:
-    return as_json({"format": FORMAT, "config": to_json(config), "versions": started_with})
+def host() -> dict[str, str | int]:
+    """What kind of machine this is; nothing that names it."""
+    processor = platform.processor()
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(line for line in lines if line.startswith("model name")).split(":")[1]
+    return {
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "processor": processor.strip(),
+        "cores": os.cpu_count() or 1,
+    }
+
+
+def _content(
+    config: RunConfig, started_with: dict[str, str], started_on: dict[str, str | int]
+) -> bytes:
+    facts = {"versions": started_with, "host": started_on}
+    return as_json({"format": FORMAT, "config": to_json(config), **facts})
 
 
 @dataclass(frozen=True)
@@ -80,7 +98,8 @@ class RunDirectory:
         """A new run; an existing one is never overwritten. It appears as a whole."""
         cls.check_free(path)
         try:
-            write_folder(path, {"run.json": _content(config, versions())}, folders=("checkpoints",))
+            content = _content(config, versions(), host())
+            write_folder(path, {"run.json": content}, folders=("checkpoints",))
         except InputError:
             cls.check_free(path)  # another process may have been faster
             raise
@@ -105,8 +124,8 @@ class RunDirectory:
         return run
 
     def change_config(self, config: RunConfig) -> None:
-        """Another configuration; the versions stay those that the run was started with."""
-        write_bytes(self.config_file, _content(config, self.started_with()))
+        """Another configuration; versions and host stay those that the run was started with."""
+        write_bytes(self.config_file, _content(config, self.started_with(), self.started_on()))
 
     def read_config(self) -> RunConfig:
         """The configuration that the run was started with."""
@@ -121,6 +140,10 @@ class RunDirectory:
     def started_with(self) -> dict[str, str]:
         """Versions of the packages that the run was started with."""
         return json.loads(self.config_file.read_text()).get("versions", {})
+
+    def started_on(self) -> dict[str, str | int]:
+        """The kind of machine that the run was started on."""
+        return json.loads(self.config_file.read_text()).get("host", {})
 
     def changed_versions(self) -> list[str]:
         """Packages that have another version now, or are gone: bits may differ from here on."""
@@ -138,11 +161,26 @@ class RunDirectory:
         with writing(lock_file):
             file = open(lock_file, "w")  # noqa: SIM115  closed below, with the lock
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise InputError(f"another process is working on {self.path}") from error
+            for wait in (0.05, 0.2, None):  # `is_busy` of another process may hold it for a moment
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError as error:
+                    if wait is None:
+                        raise Busy(f"another process is working on {self.path}") from error
+                    time.sleep(wait)
             yield
+
+    def is_busy(self) -> bool:
+        """Whether a process is working on the run now."""
+        try:
+            with open(self.path / "run.lock") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # no lock yet
+            return False
+        return False
 
 
 def policy_path(path: str | os.PathLike[str]) -> Path:

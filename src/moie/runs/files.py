@@ -108,6 +108,21 @@ def _filled(path: Path, files: dict[str, bytes], folders: tuple[str, ...] = ()) 
         raise
 
 
+def check_replaceable(path: Path, marks: tuple[str, ...], what: str) -> None:
+    """Only a folder of the same kind may be replaced: one with these files in it."""
+    with writing(path):
+        is_free = not path.exists() or (path.is_dir() and not any(path.iterdir()))
+    if not is_free and not all((path / mark).is_file() for mark in marks):
+        raise InputError(f"{path} exists and is not {what}; choose another --out")
+
+
+def check_writable(path: Path) -> None:
+    """Before the work, not after it."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()
+
+
 def remove_leftovers(folder: Path) -> None:
     """What a killed process was writing beside the real files."""
     for entry in folder.glob(".*.*"):

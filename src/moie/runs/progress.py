@@ -14,7 +14,8 @@ from rich.progress import Progress as Bar
 from moie.runs.config import RunConfig
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Hours (where there are any), minutes and seconds."""
     minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
@@ -84,7 +85,7 @@ class Progress:
         self.measured(row)
         done = min(row["iteration"] + 1, self._iterations)
         per_iteration = self._pace(done)
-        left = _clock(per_iteration * (self._iterations - done))
+        left = clock(per_iteration * (self._iterations - done))
         returns = {"return": row.get("return_batch"), "evaluation": self._evaluation}
         facts = "  ".join(f"{name} {v:.1f}" for name, v in returns.items() if v is not None)
         if "kl" in row:

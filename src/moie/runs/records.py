@@ -30,8 +30,23 @@ TENSORBOARD_GROUPS = {
 
 def read(path: Path) -> list[dict[str, Any]]:
     """All whole rows; a row that a killed process left unfinished is passed over."""
+    return _rows(path.read_bytes().splitlines() if path.exists() else [])
+
+
+def read_last(path: Path, size: int = 65_536) -> list[dict[str, Any]]:
+    """The whole rows in the last so many bytes: enough to see how a run is doing."""
+    if not path.exists():
+        return []
+    with open(path, "rb") as file:
+        start = max(0, file.seek(0, os.SEEK_END) - size)
+        file.seek(start)
+        lines = file.read().splitlines()
+    return _rows(lines[1:] if start else lines)
+
+
+def _rows(lines: list[bytes]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for line in path.read_bytes().splitlines() if path.exists() else []:
+    for line in lines:
         try:
             row = json.loads(line)
         except ValueError:

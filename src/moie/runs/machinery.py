@@ -1,0 +1,33 @@
+"""What a run uses but does not depend on, made ready: jax, progress, Ctrl-C."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from moie.learn.config import require
+from moie.learn.runtime import prepare
+from moie.rollout.process import n_cores
+from moie.runs.stopping import stoppable
+
+
+def n_workers(given: int | None) -> int:
+    """As many as the user wants, or as there are free cores."""
+    if given is None:
+        return n_cores()
+    require(isinstance(given, int) and given >= 1, "workers", given, "at least 1")
+    return given
+
+
+@contextmanager
+def machinery(
+    workers: int | None, worker_timeout: float, packaged_env: bool, quiet: bool
+) -> Iterator[Any]:
+    """A `training.Machinery`; jax is not imported before this."""
+    count = n_workers(workers)
+    require(worker_timeout > 0, "worker_timeout", worker_timeout, "a positive number of seconds")
+    prepare()
+    from moie.runs.progress import Progress
+    from moie.runs.training import Machinery
+
+    with stoppable() as check:
+        yield Machinery(count, worker_timeout, packaged_env, Progress(quiet), check)

@@ -1,0 +1,116 @@
+"""Scores over all tasks: normalised, so that tasks can be put together at all."""
+
+from typing import Any
+
+import numpy as np
+
+from moie.studies import statistics
+from moie.studies.grouping import Learner
+from moie.studies.selection import Selection
+from moie.studies.statistics import Array, Interval, Scores, Shares
+
+SEED = 0
+"""Of the bootstrap: the same runs give the same page."""
+FEW = 20
+"""With fewer runs a task than this, how much the intervals promise is simulated."""
+THRESHOLDS = 201
+
+
+def scale(selection: Selection, task: str) -> dict[str, Any] | None:
+    """What counts as zero and one on a task: the untrained policy, mean over all runs, and the
+    learner with the largest mean final return. None where no untrained policy was evaluated, or
+    nobody has become better than it."""
+    first = [
+        run.measured["return_sampled"][0]
+        for run in selection.runs
+        if run.task == task and len(run.at) and run.at[0] == 0
+    ]
+    groups = [group for group in selection.groups if group.task == task]
+    means = [float(group.finals("return_sampled").mean()) for group in groups]
+    best = int(np.argmax(means))
+    if not first or not means[best] > np.mean(first):
+        return None
+    return {
+        "untrained": float(np.mean(first)),
+        "best": means[best],
+        "best_learner": groups[best].learner.name,
+    }
+
+
+def _scores(selection: Selection, learner: Learner, scales: dict[str, dict[str, Any]]) -> Scores:
+    found = []
+    for task, known in scales.items():
+        group = selection.group(task, learner)
+        assert group is not None  # only learners with runs on every task come here
+        low, high = known["untrained"], known["best"]
+        found.append((group.finals("return_sampled") - low) / (high - low))
+    return found
+
+
+def aggregate(
+    selection: Selection, scales: dict[str, dict[str, Any] | None]
+) -> dict[str, Any] | None:
+    """Scores of all learners that have runs on every task; None where there is nothing to put
+    together."""
+    known = {task: one for task, one in scales.items() if one is not None}
+    learners = selection.complete
+    if not known or not learners:
+        return None
+    rng = np.random.default_rng(SEED)
+    scores = [_scores(selection, learner, known) for learner in learners]
+    shares = [statistics.resampled(one, rng) for one in scores]
+    top = max(runs.max() for one in scores for runs in one)
+    tau = np.linspace(min(0.0, *(runs.min() for one in scores for runs in one)), top, THRESHOLDS)
+    each = list(zip(scores, shares, strict=True))
+    runs = [len(of_task) for of_task in min(scores, key=lambda one: sum(map(len, one)))]
+    return {
+        "tasks": list(known),
+        "learners": [learner.name for learner in learners],
+        "runs": [[len(of_task) for of_task in one] for one in scores],
+        "samples": statistics.SAMPLES,
+        "iqm": [_interval(statistics.interquartile_mean, *one) for one in each],
+        "mean": [_interval(statistics.mean_score, *one) for one in each],
+        "thresholds": tau.tolist(),
+        "profiles": [_profile(*one, tau) for one in each],
+        "improvement": [[_improvement(mine, other) for other in each] for mine in each],
+        "coverage": _coverage(runs),
+    }
+
+
+def _coverage(runs: list[int]) -> dict[str, Any] | None:
+    """How much an interval of 95% promises with so few runs, if they are few."""
+    if not 2 <= min(runs) < FEW:
+        return None
+    held = statistics.simulated_coverage(runs, np.random.default_rng(SEED))
+    return {"fewest": min(runs), "tasks": len(runs), "held": held}
+
+
+def as_facts(found: Interval) -> dict[str, Any]:
+    return {
+        "value": found.value.tolist(),
+        "low": found.low.tolist(),
+        "high": found.high.tolist(),
+    }
+
+
+def _interval(statistic: statistics.Statistic, scores: Scores, shares: Shares) -> dict[str, Any]:
+    value = statistic(scores, statistics.alike(scores))
+    return as_facts(statistics.percentile_interval(value, statistic(scores, shares), scores))
+
+
+def _profile(scores: Scores, shares: Shares, tau: Array) -> dict[str, Any]:
+    value = statistics.performance_profile(scores, tau)
+    drawn = statistics.performance_profile(scores, tau, shares)
+    return as_facts(statistics.percentile_interval(value, drawn, scores))
+
+
+def _improvement(
+    mine: tuple[Scores, Shares], other: tuple[Scores, Shares]
+) -> dict[str, Any] | None:
+    """None for a learner and itself."""
+    if mine is other:
+        return None
+    value = statistics.probability_of_improvement(mine[0], other[0])
+    drawn = statistics.probability_of_improvement(mine[0], other[0], mine[1], other[1])
+    found = statistics.percentile_interval(value, drawn, [*mine[0], *other[0]])
+    return as_facts(found)

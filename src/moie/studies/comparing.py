@@ -1,0 +1,55 @@
+"""`moie compare`: curves, facts, figures, page and tables."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from moie.runs.files import as_json, check_replaceable, check_writable, replace_folder
+from moie.studies import curves, figures
+from moie.studies.comparison import gather
+from moie.studies.curves import Curves
+from moie.studies.page import page
+from moie.studies.tables import markdown
+
+PAGE, FACTS, ROWS = "comparison.html", "facts.json", "evaluations.parquet"
+
+
+def compare(
+    path: Path,
+    out: Path | None = None,
+    *,
+    steps: int | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> Path:
+    """Compare the runs at or below a folder, or those in a file of curves, at their last steps or
+    at `steps`; write a folder, as a whole. `check` is called now and then and may end it. Returns
+    the page's path."""
+    out = _target(path) if out is None else out
+    out = out.resolve() if out.is_symlink() else out
+    check_replaceable(out, (PAGE, FACTS), "a comparison")
+    found = curves.read(path)
+    check_writable(out)
+    check()
+    facts = gather(found, path.resolve().name, steps)
+    content = {FACTS: as_json(facts), "table.md": markdown(facts), ROWS: _evaluations(found)}
+    drawn = {}
+    for name in figures.FIGURES:
+        check()
+        forms = figures.draw(name, facts)
+        content |= {f"figures/{name}.{ending}": form for ending, form in forms.items()}
+        if forms:
+            drawn[name] = forms["svg"]
+    content[PAGE] = page(facts, drawn)
+    replace_folder(out, content)
+    return out / PAGE
+
+
+def _target(path: Path) -> Path:
+    """In a folder of runs, or beside a file of curves."""
+    return path / "comparison" if path.is_dir() else path.with_name(f"{path.stem}-comparison")
+
+
+def _evaluations(found: Curves) -> bytes:
+    """The rows that measure a policy, as a file of curves."""
+    rows = found.rows[found.rows["return_sampled"].notna()]
+    return curves.to_bytes(replace(found, rows=rows))

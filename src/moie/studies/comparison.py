@@ -1,0 +1,158 @@
+"""From curves to one dictionary of facts, which page, figures and tables are made of.
+
+The paper's protocol: evaluations with sampled actions, over the steps that the evaluated policy had
+learned from; a band is Student's 95% interval of the mean over seeds.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from moie.runs.files import finite
+from moie.studies import grouping
+from moie.studies.aggregates import aggregate, scale
+from moie.studies.curves import Curves
+from moie.studies.remarks import Remarks
+from moie.studies.selection import LAST_PART, Group, Selection, select
+from moie.studies.statistics import LEVEL, Array, mean_interval
+from moie.studies.wording import host_name
+
+FORMAT, VERSION = "moie-comparison", 1
+Facts = dict[str, Any]
+
+
+def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
+    """Everything that can be said about these runs. `name`: of the folder, for runs without a
+    study."""
+    selection = select(grouping.runs_of(curves), grouping.plan_of(curves), steps)
+    study = curves.study or {}
+    scales = {task: scale(selection, task) for task in selection.tasks}
+    remarks = Remarks(selection, study.get("name"))
+    tasks = [_task(selection, task, scales[task]) for task in selection.tasks]
+    results = [_result(group) for group in selection.groups]
+    for task in selection.tasks:
+        _mark_front([one for one in results if one["task"] == task])
+    facts = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": study.get("name") or name,
+        "description": study.get("description") or "",
+        "steps_asked": steps,
+        "level": LEVEL,
+        "last_part": LAST_PART,
+        "n_runs": sum(len(group.runs) for group in selection.groups),
+        "n_found": len(selection.runs),
+        "n_planned": len(selection.plan) if curves.study else None,
+        "n_tasks": len(selection.tasks),
+        "n_learners": len(selection.learners),
+        "fewest_seeds": min(len(group.runs) for group in selection.groups),
+        "most_seeds": max(len(group.runs) for group in selection.groups),
+        "tasks": tasks,
+        "learners": [_learner(selection, learner) for learner in selection.learners],
+        "results": results,
+        "aggregate": aggregate(selection, scales),
+        "problems": remarks.problems() + _without_scale(scales),
+        "notices": remarks.notices(),
+        **_provenance(selection),
+    }
+    return finite(facts)
+
+
+def _task(selection: Selection, task: str, scale: dict[str, Any] | None) -> Facts:
+    planned = [one.steps for one in selection.plan if one.task == task]
+    groups = [group for group in selection.groups if group.task == task]
+    return {
+        "task": task,
+        "budget": selection.budgets[task],
+        "planned": max(planned, default=None),
+        "n_runs": sum(len(group.runs) for group in groups),
+        "has_distance": any(_is_known(group, "distance_sampled") for group in groups),
+        "scale": scale,
+    }
+
+
+def _without_scale(scales: dict[str, dict[str, Any] | None]) -> list[str]:
+    return [
+        f"{task} is left out of the aggregates: there is no evaluation of untrained policies, or "
+        "no learner became better than them."
+        for task, found in scales.items()
+        if found is None
+    ]
+
+
+def _learner(selection: Selection, learner: grouping.Learner) -> Facts:
+    return {
+        "learner": learner.name,
+        "algorithm": learner.algorithm,
+        "experts": learner.experts or None,
+        "differing": dict(learner.differing),
+        "is_everywhere": learner in selection.complete,
+    }
+
+
+def _is_known(group: Group, measure: str) -> bool:
+    return bool(np.isfinite(group.finals(measure)).all())
+
+
+def _estimate(runs: Array) -> Facts:
+    """Of the mean over runs, and every run."""
+    mean, low, high = (float(end) for end in mean_interval(runs))
+    return {"mean": mean, "low": low, "high": high, "half": high - mean, "runs": runs.tolist()}
+
+
+def _curve(group: Group, measure: str) -> Facts:
+    mean, low, high = mean_interval(group.curve(measure))
+    ends = {"mean": mean.tolist(), "low": low.tolist(), "high": high.tolist()}
+    return {"steps": group.common.tolist(), **ends}
+
+
+def _result(group: Group) -> Facts:
+    """What one learner has reached on one task."""
+    parameters = [run.parameters for run in group.runs if run.parameters is not None]
+    known = [measure for measure in grouping.MEASURES if _is_known(group, measure)]
+    return {
+        "task": group.task,
+        "learner": group.learner.name,
+        "parameters": max(parameters, default=None),
+        "n": len(group.runs),
+        "seeds": group.seeds,
+        "runs": [run.name for run in group.runs],
+        "final": {
+            measure: _estimate(group.finals(measure)) if measure in known else None
+            for measure in grouping.MEASURES
+        },
+        "curve": _curve(group, "return_sampled"),
+        "distance": _curve(group, "distance_sampled") if "distance_sampled" in known else None,
+        "settings": group.runs[0].settings,
+    }
+
+
+def _mark_front(results: list[Facts]) -> None:
+    """The results of a task that no other one beats with as few parameters, or equals with
+    fewer."""
+    for one in results:
+        mine = one["parameters"], one["final"]["return_sampled"]["mean"]
+        one["is_front"] = mine[0] is not None and not any(
+            other["parameters"] is not None and _beats(other, *mine) for other in results
+        )
+
+
+def _beats(other: Facts, parameters: int, value: float) -> bool:
+    theirs = other["final"]["return_sampled"]["mean"]
+    as_good = other["parameters"] <= parameters and theirs >= value
+    return as_good and (other["parameters"] < parameters or theirs > value)
+
+
+def _provenance(selection: Selection) -> Facts:
+    """Versions and machines of the compared runs, with the number of runs of each."""
+    versions: dict[tuple[tuple[str, str], ...], int] = defaultdict(int)
+    hosts: dict[str, int] = defaultdict(int)
+    for group in selection.groups:
+        for run in group.runs:
+            versions[tuple(run.versions.items())] += 1
+            hosts[host_name(run.host)] += 1
+    return {
+        "versions": [{"versions": dict(one), "runs": n} for one, n in versions.items()],
+        "hosts": [{"host": name, "runs": n} for name, n in sorted(hosts.items())],
+    }

@@ -1,0 +1,195 @@
+"""A study: a named list of grids (tasks, algorithms, experts, seeds, settings), and the runs that
+it stands for.
+
+It is declared in Python (`Study`, `Grid`) or in a TOML file with the same names. All mistakes of a
+declaration are found before anything starts, and reported together.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from moie.errors import InputError
+from moie.learn.config import ALGORITHMS
+from moie.presets import task_preset
+from moie.runs.config import RunConfig, settings_of, unknown_setting, with_settings
+
+OWN = {"task": "tasks", "algorithm": "algorithms", "experts": "experts", "seed": "seeds"}
+"""Settings that are dimensions of the grid, and the dimension's name."""
+Values = Sequence[Any] | str | int | float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All combinations of some values."""
+
+    tasks: Values = ()
+    """Gymnasium ids or short names."""
+    algorithms: Values = "moie"
+    experts: Values = 10
+    """For the algorithms that have experts; one run for the others."""
+    seeds: Values = 1
+    """How many, counted from 0, or which."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Any setting of `moie train`; a list of values is one more dimension."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A name, and what is to be run."""
+
+    name: str
+    grids: tuple[Grid, ...]
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a study."""
+
+    name: str
+    """Its path below the study's folder: TASK/LEARNER/sSEED."""
+    config: RunConfig
+
+
+@dataclass
+class Mistakes:
+    """What is wrong with a declaration."""
+
+    found: list[str] = field(default_factory=list)
+
+    def add(self, where: str, error: object) -> None:
+        """Once each."""
+        line = f"{where}: {error}"
+        if line not in self.found:
+            self.found.append(line)
+
+    def check(self, what: str) -> None:
+        """InputError with all of them, if there are any."""
+        if self.found:
+            count = "a mistake" if len(self.found) == 1 else f"{len(self.found)} mistakes"
+            raise InputError("\n  ".join([f"{what} has {count}; nothing was started", *self.found]))
+
+
+def listed(values: Values) -> list[Any]:
+    """A single value is a list of one."""
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        return [values]
+    return list(values)
+
+
+def plan(study: Study, mistakes: Mistakes | None = None) -> list[Planned]:
+    """Every run of a study, in order: all learners and tasks of the first seed come first."""
+    mistakes = Mistakes() if mistakes is None else mistakes
+    if not re.fullmatch(r"[\w.-]+", study.name):
+        mistakes.add("name", f"{study.name!r}, expected letters, digits, '.', '_' and '-'")
+    if not study.grids:
+        mistakes.add("grid", "there is none")
+    found: dict[str, Planned] = {}
+    for grid in study.grids:
+        for one in _runs(grid, mistakes):
+            same = found.setdefault(one.name, one)
+            if same.config != one.config:
+                mistakes.add(one.name, "two grids have this run, with different settings")
+    mistakes.check(f"study {study.name}")
+    return sorted(found.values(), key=lambda one: one.config.seed)
+
+
+def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
+    """The runs of a grid; those with a mistake are left out, the mistake is kept."""
+    presets = _presets(listed(grid.tasks), mistakes)
+    algorithms = _algorithms(listed(grid.algorithms), mistakes)
+    dimensions = _dimensions(grid.settings, mistakes)
+    seeds = _seeds(grid.seeds, mistakes)
+    experts = listed(grid.experts)
+    if not experts:
+        mistakes.add("experts", "an empty list, expected at least one number")
+    varied = [name for name, values in dimensions.items() if len(values) > 1]
+    for base, algorithm in itertools.product(presets, algorithms):
+        has_experts = with_settings(base, {"algorithm": algorithm}).learner.has_experts
+        own = {"experts": experts} if has_experts else {}
+        grids = {**own, **dimensions, "seed": seeds}
+        for values in itertools.product(*grids.values()):
+            settings = dict(zip(grids, values, strict=True))
+            try:
+                config = with_settings(base, {"algorithm": algorithm} | settings)
+            except InputError as error:
+                mistakes.add("settings", error)
+                continue
+            yield Planned(run_name(config, {name: settings[name] for name in varied}), config)
+
+
+def run_name(config: RunConfig, varied: Mapping[str, Any]) -> str:
+    """TASK/LEARNER/sSEED; the learner's name has the settings that a grid varies."""
+    learner = config.learner
+    size = f"-k{learner.policy.experts}" if learner.has_experts else ""
+    marks = "".join(f"-{name}={value}" for name, value in varied.items())
+    parts = (config.task, f"{learner.algorithm}{size}{marks}", f"s{config.seed}")
+    return "/".join(re.sub(r"[^\w.=-]+", "_", part) for part in parts)
+
+
+def _presets(tasks: list[Any], mistakes: Mistakes) -> list[RunConfig]:
+    found = []
+    if not tasks:
+        mistakes.add("tasks", "there are none")
+    for task in tasks:
+        try:
+            found.append(task_preset(task))
+        except InputError as error:
+            mistakes.add("tasks", error)
+    return found
+
+
+def _algorithms(names: list[Any], mistakes: Mistakes) -> list[str]:
+    if not names:
+        mistakes.add("algorithms", "there are none")
+    for name in names:
+        if name not in ALGORITHMS:
+            mistakes.add("algorithms", f"{name!r}, expected one of {', '.join(ALGORITHMS)}")
+    return [name for name in names if name in ALGORITHMS]
+
+
+def _seeds(seeds: Values, mistakes: Mistakes) -> list[int]:
+    values = list(range(seeds)) if isinstance(seeds, int) else listed(seeds)
+    good = [s for s in values if isinstance(s, int) and not isinstance(s, bool) and s >= 0]
+    if not good or good != values or isinstance(seeds, bool):
+        mistakes.add("seeds", f"{seeds!r}, expected how many (3) or which ([0, 1, 2])")
+    elif len(set(good)) < len(good):
+        mistakes.add("seeds", f"{seeds!r}, the same seed twice")
+    return good
+
+
+def _dimensions(settings: Mapping[str, Any], mistakes: Mistakes) -> dict[str, list[Any]]:
+    """The values of each setting; a setting that is itself a list needs a list of lists."""
+    known, base = settings_of(RunConfig), RunConfig("Pendulum-v1")
+    found: dict[str, list[Any]] = {}
+    for name, value in settings.items():
+        if name in OWN:
+            mistakes.add("settings", f"{name} is a dimension of its own: write {OWN[name]} = ...")
+            continue
+        if name not in known:
+            mistakes.add("settings", unknown_setting(name, [n for n in known if n not in OWN]))
+            continue
+        default: Any = base
+        for part in known[name]:
+            default = getattr(default, part)
+        values = listed(value)
+        if isinstance(default, tuple) and not all(isinstance(v, list | tuple) for v in values):
+            values = [value]
+        if not values:
+            mistakes.add("settings", f"{name} is an empty list, expected at least one value")
+        good = [one for one in values if _is_good(base, name, one, mistakes)]
+        if good:
+            found[name] = good
+    return found
+
+
+def _is_good(base: RunConfig, name: str, value: Any, mistakes: Mistakes) -> bool:
+    try:
+        with_settings(base, {name: value})
+    except InputError as error:
+        mistakes.add("settings", error)
+        return False
+    return True

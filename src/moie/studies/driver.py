@@ -1,0 +1,64 @@
+"""The process that talks to Ray, `python -m moie.studies.driver`.
+
+Ray ends its driver where its own parts die, and prints what it thinks of it. So the driver is a
+process of its own: what it prints goes to a file, and when it ends, `supervision` starts another.
+"""
+
+import os
+import socket
+import sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from moie.errors import InputError, Stopped
+from moie.runs.config import from_json
+from moie.studies.cluster import Resources, connected
+from moie.studies.declaration import Planned
+from moie.studies.execution import Execution
+
+STOP = "stop"
+
+
+class Line:
+    """Our end of the connection to the process that the user sees."""
+
+    def __init__(self, connection: Connection):
+        self._connection = connection
+
+    def tell(self, kind: str, content: Any = None) -> None:
+        try:
+            self._connection.send((kind, content))
+        except OSError:
+            os._exit(1)  # nobody is there any more: Ray ends with us
+
+    def note(self, text: str) -> None:
+        self.tell("note", text)
+
+    def beat(self, slots: int) -> None:
+        self.tell("slots", slots)
+        try:
+            if self._connection.poll() and self._connection.recv() == STOP:
+                raise Stopped("stopped")
+        except (EOFError, OSError):
+            os._exit(1)
+
+
+def main() -> None:
+    """Work on the study that comes through the connection; say how it ended."""
+    connection = Connection(socket.socket(fileno=int(sys.argv[1])).detach())
+    line = Line(connection)
+    folder, runs, resources = connection.recv()
+    planned = [Planned(name, from_json(config)) for name, config in runs]
+    try:
+        with connected(Resources(**resources)) as cluster:
+            Execution(Path(folder), planned, cluster, line.note, line.beat).go()
+        line.tell("end")
+    except Stopped:
+        line.tell("stopped")
+    except InputError as error:
+        line.tell("wrong", str(error))
+
+
+if __name__ == "__main__":
+    main()

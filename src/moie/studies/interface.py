@@ -1,0 +1,133 @@
+"""Studies and comparisons in Python. Imports stay inside the functions, as in `moie.api`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moie.runs.stopping import stoppable
+
+if TYPE_CHECKING:
+    from moie.studies.declaration import Planned, Study
+    from moie.studies.status import RunStatus
+
+
+@dataclass(frozen=True)
+class StudyRuns:
+    """A study on disk: where it lies, which of its runs are meant, and how they are doing."""
+
+    path: Path
+    name: str
+    statuses: list[RunStatus]
+
+    @property
+    def failed(self) -> list[RunStatus]:
+        """Runs that were given up."""
+        return [status for status in self.statuses if status.state == "failed"]
+
+    def compare(self, **options: Any) -> Path:
+        """Write the comparison of all runs; the path of its page. See `compare`."""
+        return compare(self.path, **options)
+
+
+def _study(
+    study: str | os.PathLike[str] | Study,
+    out: str | os.PathLike[str] | None,
+    iterations: int | None,
+    part: dict[str, Any],
+) -> tuple[Path, Study, list[Planned], list[Planned]]:
+    """Folder, declaration, all its runs, and those that are meant."""
+    from moie.rollout import tasks
+    from moie.studies.declaration import Study, plan
+    from moie.studies.reading import load as load_study
+    from moie.studies.studying import check_runs, part_of, with_iterations
+
+    if isinstance(study, Study):
+        declared, planned = study, plan(study)
+    else:
+        declared, planned = load_study(os.fspath(study))
+    if part.get("tasks"):
+        part = part | {"tasks": [tasks.resolve(task) for task in part["tasks"]]}
+    folder = Path("runs") / declared.name if out is None else Path(out)
+    meant = with_iterations(part_of(planned, **part), iterations)
+    check_runs(folder, meant)
+    return folder, declared, planned, meant
+
+
+def study(
+    study: str | os.PathLike[str] | Study,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    address: str | None = None,
+    cpus: int | None = None,
+    cpus_per_run: int = 1,
+    iterations: int | None = None,
+    worker_timeout: float = 300.0,
+    quiet: bool = False,
+    **part: Any,
+) -> StudyRuns:
+    """Make all runs of a study, or go on with them.
+
+    Args:
+        study: the name of a study that comes with moie, a TOML file, or a `moie.studies` Study.
+        out: the study's folder; runs/NAME without one.
+        address: of the Ray cluster to join; one is started here, and stopped, without.
+        cpus: of the cluster that is started here; as many as there are cores without.
+        cpus_per_run: CPUs that a run gets.
+        iterations: go up to so many in each run, for now.
+        worker_timeout: seconds without a sign of life after which a simulating process is replaced.
+        quiet: show no progress.
+        part: only the runs with these `tasks`, `algorithms`, `experts` or `seeds`.
+    """
+    from moie.studies.cluster import Resources
+    from moie.studies.progress import StudyProgress
+    from moie.studies.studying import run_study, write_declaration
+
+    resources = Resources(address, cpus, cpus_per_run, worker_timeout)
+    folder, declared, planned, meant = _study(study, out, iterations, part)
+    write_declaration(folder, declared, planned)
+    with stoppable() as check:
+        progress = StudyProgress(declared.name, quiet)
+        return StudyRuns(
+            folder, declared.name, run_study(folder, meant, resources, progress, check)
+        )
+
+
+def study_status(
+    study: str | os.PathLike[str] | Study,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    iterations: int | None = None,
+    **part: Any,
+) -> StudyRuns:
+    """How far a study is, wherever it runs."""
+    from moie.studies.status import look
+
+    folder, declared, _, meant = _study(study, out, iterations, part)
+    return StudyRuns(folder, declared.name, [look(folder, one) for one in meant])
+
+
+def compare(
+    path: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    steps: int | None = None,
+) -> Path:
+    """Compare the runs of a folder, or of a file of curves; the path of the page that shows it.
+
+    Args:
+        path: a study's folder, any folder of runs, or a .parquet file of curves.
+        out: the folder to write; PATH/comparison without one. An older comparison is replaced.
+        steps: compare after so many environment steps; after as many as the longest run has,
+            without.
+    """
+    from moie.learn.config import require
+    from moie.studies.comparing import compare as compare_runs
+
+    good = steps is None or (isinstance(steps, int) and steps >= 1)
+    require(good, "steps", steps, "at least 1")
+    with stoppable() as check:
+        folder = None if out is None else Path(out)
+        return compare_runs(Path(path), folder, steps=steps, check=check)

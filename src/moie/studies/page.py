@@ -1,0 +1,73 @@
+"""comparison.html: one file that needs nothing else, made of the facts and the figures.
+
+As in the report of `moie explain`, every number names its place in the facts (`data-fact`).
+"""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from moie.explain import report
+from moie.explain.report import inline, numbers
+from moie.studies.appearance import looks
+
+TEMPLATES = files("moie.studies") / "templates"
+Facts = dict[str, Any]
+
+
+def _settings(facts: Facts, learner: str) -> str:
+    """Of all runs of a learner; where tasks differ, of each task."""
+    of_task = {
+        one["task"]: one["settings"] for one in facts["results"] if one["learner"] == learner
+    }
+    first = next(iter(of_task.values()))
+    found: Facts = {}
+    for name in first:
+        if name in ("task", "seed"):
+            continue
+        values = {task: settings.get(name) for task, settings in of_task.items()}
+        is_same = all(value == first[name] for value in values.values())
+        found[name] = first[name] if is_same else values
+    return json.dumps(found, indent=2)
+
+
+def _tasks(facts: Facts) -> list[Facts]:
+    """Of each task: where its results stand in the facts, and which of them are the best."""
+    found = []
+    for task in facts["tasks"]:
+        means = {
+            i: one["final"]["return_sampled"]["mean"]
+            for i, one in enumerate(facts["results"])
+            if one["task"] == task["task"]
+        }
+        best = [i for i, mean in means.items() if mean == max(means.values())]
+        found.append({"results": list(means), "best": best, "has_distance": task["has_distance"]})
+    return found
+
+
+def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
+    """The whole file. `figures` are SVG by name."""
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    template = environment.from_string((TEMPLATES / "comparison.html").read_text())
+    found = facts["aggregate"]
+    iqm = [] if found is None else [one["value"] for one in found["iqm"]]
+    styles = report.TEMPLATES / "report.css", TEMPLATES / "comparison.css"
+    return template.render(
+        f=facts,
+        n=numbers(facts),
+        figures={name: inline(svg) for name, svg in figures.items()},
+        tasks=_tasks(facts),
+        top=iqm.index(max(iqm)) if iqm else None,
+        paint={name: look.colour for name, look in looks(facts["learners"]).items()},
+        settings=[_settings(facts, one["learner"]) for one in facts["learners"]],
+        versions=[
+            "\n".join(f"{name} {version}" for name, version in one["versions"].items())
+            for one in facts["versions"]
+        ],
+        css=Markup("".join(style.read_text() for style in styles)),
+    ).encode()

@@ -1,0 +1,94 @@
+"""Progress of a whole study: a live table in a terminal, plain lines elsewhere."""
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from moie.runs.progress import clock
+from moie.studies.status import RunStatus, State, seconds_left
+
+MOST_SHOWN = 20
+"""Running runs in the table."""
+
+
+def headline(statuses: Sequence[RunStatus], slots: int) -> str:
+    """Counts of all states, and the time left."""
+    counts = Counter(status.state for status in statuses)
+    parts = [f"{counts['done']} of {len(statuses)} done"]
+    others: tuple[State, ...] = ("running", "waiting", "stopped", "failed")
+    parts += [f"{counts[state]} {state}" for state in others if counts[state]]
+    left = seconds_left(statuses, slots)
+    if left:
+        parts.append(f"about {clock(left)} left")
+    return ", ".join(parts)
+
+
+def line(status: RunStatus) -> tuple[str, str, str, str]:
+    """Name, iterations, return and time left of a run."""
+    left = status.seconds_left
+    return (
+        status.name,
+        f"{status.iteration}/{status.wanted}",
+        "" if status.value is None else f"return {status.value:.1f}",
+        "" if left is None else f"{clock(left)} left",
+    )
+
+
+def table(statuses: Sequence[RunStatus], most: int = MOST_SHOWN) -> Table:
+    """The runs that are being worked on."""
+    grid = Table.grid(padding=(0, 2))
+    running = [status for status in statuses if status.state == "running"]
+    for status in running[:most]:
+        grid.add_row(*map(Text, line(status)))
+    if len(running) > most:
+        grid.add_row(Text(f"and {len(running) - most} more"))
+    return grid
+
+
+def report(name: str, statuses: Sequence[RunStatus]) -> str:
+    """The same as text, for a study that runs elsewhere: as many runs at a time as are running."""
+    running = [status for status in statuses if status.state == "running"]
+    failed = [status for status in statuses if status.state == "failed"]
+    lines = [f"{name}: {headline(statuses, len(running) or 1)}"]
+    lines += ["  running  " + "  ".join(part for part in line(s) if part) for s in running]
+    lines += [f"  failed   {status.name}: {status.error}" for status in failed]
+    return "\n".join(lines)
+
+
+class StudyProgress:
+    """Shows how the runs are doing."""
+
+    def __init__(self, name: str, quiet: bool = False, every: float = 10.0):
+        """`every`: seconds between two plain lines, at the least."""
+        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._name, self._every, self._last = name, every, -1e9
+        self._live: Live | None = None
+
+    def note(self, text: str) -> None:
+        """A line beside the progress."""
+        self._console.print(Text(text), soft_wrap=True)
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """While the study goes on."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with Live(console=self._console, refresh_per_second=4, transient=True) as self._live:
+            yield
+        self._live = None
+
+    def show(self, statuses: Sequence[RunStatus], slots: int) -> None:
+        """The present state."""
+        text = f"{self._name}: {headline(statuses, slots)}"
+        if self._live is not None:
+            self._live.update(Group(Text(text), table(statuses)))
+        elif time.monotonic() - self._last > self._every:
+            self._last = time.monotonic()
+            self.note(text)

@@ -1,0 +1,100 @@
+"""Studies in TOML files: those that come with the package, and the user's own."""
+
+import difflib
+import tomllib
+from dataclasses import fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from moie.errors import InputError
+from moie.studies.declaration import Grid, Mistakes, Planned, Study, plan
+
+SHIPPED = files("moie.studies") / "shipped"
+GRID = tuple(item.name for item in fields(Grid))
+KNOWN = ("name", "description", *GRID, "grid")
+LISTS = {"tasks": (str,), "algorithms": (str,), "experts": (int,), "seeds": (int,)}
+
+
+def shipped() -> list[str]:
+    """Names of the studies that come with the package."""
+    return sorted(
+        item.name.removesuffix(".toml") for item in SHIPPED.iterdir() if item.name.endswith(".toml")
+    )
+
+
+def load(name: str) -> tuple[Study, list[Planned]]:
+    """A study and its runs, by name or from a file; InputError with all mistakes together."""
+    if name in shipped():
+        return from_toml((SHIPPED / f"{name}.toml").read_text(), name, f"study {name}")
+    path = Path(name)
+    if path.suffix != ".toml":
+        near = difflib.get_close_matches(name, shipped(), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(shipped())}"
+        raise InputError(f"unknown study {name!r}; {hint}; a study of your own is a .toml file")
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from error
+    return from_toml(text, path.stem, str(path))
+
+
+def from_toml(text: str, name: str, what: str) -> tuple[Study, list[Planned]]:
+    """Top-level keys hold for all grids; each `[[grid]]` may add to them or replace them."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{what} is not TOML: {error}") from error
+    mistakes = Mistakes()
+    _known(content, KNOWN, "", mistakes)
+    shared = {key: value for key, value in content.items() if key in GRID}
+    tables = content.get("grid", [{}])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        mistakes.add("grid", f"{tables!r}, expected tables: [[grid]]")
+        tables = [{}]
+    grids = tuple(
+        _grid(shared, table, f"grid {number}: " if "grid" in content else "", mistakes)
+        for number, table in enumerate(tables, 1)
+    )
+    texts = {key: content.get(key, name if key == "name" else "") for key in KNOWN[:2]}
+    for key, value in texts.items():
+        if not isinstance(value, str):
+            mistakes.add(key, f"{value!r}, expected a text")
+    study = Study(str(texts["name"]), grids, str(texts["description"]))
+    try:
+        planned = plan(study, mistakes)
+    except InputError:
+        mistakes.check(what)
+        raise
+    return study, planned
+
+
+def _known(table: dict[str, Any], known: tuple[str, ...], where: str, mistakes: Mistakes) -> None:
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+            mistakes.add(f"{where}{key}", f"unknown; {hint} (settings go below [settings])")
+
+
+def _grid(shared: dict[str, Any], table: dict[str, Any], where: str, mistakes: Mistakes) -> Grid:
+    _known(table, GRID, where, mistakes)
+    values = shared | {key: value for key, value in table.items() if key in GRID}
+    settings = values.pop("settings", {})
+    if not isinstance(settings, dict):
+        mistakes.add(f"{where}settings", f"{settings!r}, expected a table: [settings]")
+        settings = {}
+    if isinstance(table.get("settings"), dict) and isinstance(shared.get("settings"), dict):
+        settings = shared["settings"] | settings
+    for key, kinds in LISTS.items():
+        value = values.get(key, [])
+        each = value if isinstance(value, list) else [value]
+        if not all(isinstance(one, kinds) and not isinstance(one, bool) for one in each):
+            mistakes.add(f"{where}{key}", f"{value!r}, expected {_kind(kinds[0])}")
+            values.pop(key)
+            values.setdefault("tasks", ["pendulum"])  # so that no second mistake follows from this
+    return Grid(**values, settings=settings)
+
+
+def _kind(kind: type) -> str:
+    return "a name or a list of names" if kind is str else "a number or a list of numbers"

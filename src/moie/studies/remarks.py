@@ -1,0 +1,293 @@
+"""What restricts a comparison, and what a reader should know of it, in sentences.
+
+Problems restrict what the comparison says; notices do not, or were intended. Each names the runs
+that it is about, and where there is one, the way out.
+"""
+
+from collections import defaultdict
+
+from moie.studies.grouping import Declared, Learner, Run, said
+from moie.studies.selection import Selection, is_late, last_part
+from moie.studies.wording import host_name, listed, runs, seeds
+
+
+class Remarks:
+    """Goes through everything that can be wrong with a comparison."""
+
+    def __init__(self, selection: Selection, study: str | None):
+        self.of = selection
+        self.way_on = "" if study is None else f"; 'moie study {study}' goes on"
+        self.name = {run.name: self._learner(run).name for run in selection.runs}
+        self.found: dict[tuple[str, Learner], list[Run]] = defaultdict(list)
+        for run in selection.runs:
+            self.found[run.task, self._learner(run)].append(run)
+        self.planned: dict[tuple[str, Learner], list[Declared]] = defaultdict(list)
+        for one in selection.plan:
+            self.planned[one.task, self._learner(one)].append(one)
+
+    def _learner(self, run: Declared) -> Learner:
+        return self.of.grouping.learner(run)
+
+    def problems(self) -> list[str]:
+        return [
+            *self._budget(),
+            *self._short(),
+            *self._unmeasured(),
+            *self._without_runs(),
+            *self._missing(),
+            *self._doubles(),
+            *self._mixed(is_planned=False),
+            *self._left_out_of_aggregates(),
+        ]
+
+    def notices(self) -> list[str]:
+        return [
+            *self._mixed(is_planned=True),
+            *self._unexpected(),
+            *self._evaluations(),
+            *self._settings_between_tasks(),
+            *self._versions(),
+            *self._hosts(),
+            *self._single(),
+        ]
+
+    def _budget(self) -> list[str]:
+        """Where the comparison ends before what was planned or asked for."""
+        said_of = []
+        for task, budget in self.of.budgets.items():
+            planned = max((one.steps for one in self.of.plan if one.task == task), default=0)
+            if planned > budget:
+                why = "" if self.of.steps is None else f" (asked for: {self.of.steps:,})"
+                text = (
+                    f"{task} is compared at {budget:,} steps{why}, the study asks for {planned:,}"
+                )
+                said_of.append(text + ("" if why else self.way_on) + ".")
+            elif self.of.steps is not None and self._furthest(task) < self.of.steps:
+                said_of.append(
+                    f"{task} is compared at {budget:,} steps: no run was evaluated at "
+                    f"{self.of.steps:,} or later."
+                )
+        return said_of
+
+    def _furthest(self, task: str) -> int:
+        return max(run.reached for run in self.of.runs if run.task == task)
+
+    def _short(self) -> list[str]:
+        """Runs that have not come as far as the others."""
+        said_of = []
+        for task, budget in self.of.budgets.items():
+            by_learner: dict[tuple[str, int], list[int]] = defaultdict(list)
+            short = [run for run in self.of.short if run.task == task]
+            for run in short:
+                by_learner[self.name[run.name], run.reached].append(run.seed)
+            if short:
+                each = [
+                    f"{name} {seeds(some)} ({reached:,})"
+                    for (name, reached), some in by_learner.items()
+                ]
+                least = min(run.reached for run in short)
+                way = f", or compare at fewer steps: --steps {least}" if least > 0 else ""
+                said_of.append(
+                    f"{task}: left out, because not evaluated at {budget:,} steps yet: "
+                    f"{listed(each)}{self.way_on or '; resume them'}{way}."
+                )
+        return said_of
+
+    def _unmeasured(self) -> list[str]:
+        names = [run.name for run in self.of.unmeasured]
+        within = "yet" if self.of.steps is None else f"at {self.of.steps:,} steps or before"
+        return [f"Left out, because not evaluated {within}: {listed(names)}."] if names else []
+
+    def _without_runs(self) -> list[str]:
+        """Declared, but nothing of it is compared."""
+        by_learners: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for task in sorted({task for task, _ in self.planned}):
+            of_task = sorted(a for one, a in self.planned if one == task)
+            names = [a.name for a in of_task if self.of.group(task, a) is None]
+            if names:
+                everyone = len(names) == len(of_task)
+                by_learners[("every learner",) if everyone else tuple(names)].append(task)
+        return [
+            f"{listed(tasks)}: {listed(names)} {'is' if len(names) == 1 else 'are'} planned but "
+            f"{'has' if len(names) == 1 else 'have'} no run to compare{self.way_on}."
+            for names, tasks in by_learners.items()
+        ]
+
+    def _expected(self, task: str, learner: Learner) -> set[int]:
+        """Seeds: those of the plan, or those that any learner of the task has."""
+        if (task, learner) in self.planned:
+            return {one.seed for one in self.planned[task, learner]}
+        every = [*self.of.runs, *self.of.plan]
+        return {one.seed for one in every if one.task == task}
+
+    def _missing(self) -> list[str]:
+        by_seeds: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for task in self.of.tasks:
+            missing: dict[str, list[str]] = defaultdict(list)
+            there = sorted(a for one, a in self.found if one == task)
+            for learner in there:
+                has = {run.seed for run in self.found[task, learner]}
+                absent = self._expected(task, learner) - has
+                if absent:
+                    missing[seeds(absent)].append(learner.name)
+            for absent_seeds, names in missing.items():
+                everyone = len(names) == len(there) > 1
+                who = "every learner" if everyone else listed(names)
+                by_seeds[absent_seeds, who].append(task)
+        return [
+            f"{listed(tasks)}: {absent} of {who} {'are' if 'seeds' in absent else 'is'} "
+            f"missing{self.way_on}."
+            for (absent, who), tasks in by_seeds.items()
+        ]
+
+    def _unexpected(self) -> list[str]:
+        said_of, strangers = [], defaultdict(list)
+        for (task, learner), found in sorted(self.found.items()):
+            if not self.of.plan:
+                break
+            if (task, learner) not in self.planned:
+                strangers[learner.name].append(task)
+                continue
+            extra = {run.seed for run in found} - self._expected(task, learner)
+            if extra:
+                said_of.append(
+                    f"{task}: {seeds(extra)} of {learner.name} "
+                    f"{'are' if len(extra) > 1 else 'is'} not planned, but counted."
+                )
+        return said_of + [
+            f"{name} on {listed(tasks)} is not part of the study."
+            for name, tasks in strangers.items()
+        ]
+
+    def _doubles(self) -> list[str]:
+        return [
+            f"{used.task}: {self.name[used.name]} has seed {used.seed} more than once; "
+            f"{used.name} is counted, {listed([run.name for run in others])} not."
+            for used, others in self.of.doubles
+        ]
+
+    def _mixed(self, is_planned: bool) -> list[str]:
+        """Runs whose settings differ are learners of their own; a study may want that."""
+        said_of = []
+        for base, tasks in self.of.grouping.mixed.items():
+            mine = [key for key in self.found if (key[1].algorithm, key[1].experts) == base]
+            if all(key in self.planned for key in mine) != is_planned:
+                continue
+            every = {a for _, a in (*self.found, *self.planned) if (a.algorithm, a.experts) == base}
+            plain = Learner(min(every).rank, base[1], ()).name
+            names = listed(
+                [name.replace("_", " ") for name in sorted(self.of.grouping.differing[base])]
+            )
+            said_of.append(
+                f"Mixed settings: {plain} has runs with different {names} on "
+                f"{listed(tasks)}; they are compared as {listed([a.name for a in sorted(every)])}."
+            )
+        return said_of
+
+    def _left_out_of_aggregates(self) -> list[str]:
+        """A learner counts over all tasks only if it has runs on all."""
+        if len(self.of.tasks) < 2:
+            return []
+        by_tasks: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for learner in self.of.learners:
+            absent = tuple(task for task in self.of.tasks if self.of.group(task, learner) is None)
+            if absent:
+                by_tasks[absent].append(learner.name)
+        return [
+            f"Left out of the aggregates over all tasks, without a run to compare on "
+            f"{listed(tasks)}: {listed(names)}."
+            for tasks, names in by_tasks.items()
+        ]
+
+    def _evaluations(self) -> list[str]:
+        """Evaluations that are not alike."""
+        said_of = []
+        for group in self.of.groups:
+            every = sorted({run.settings["evaluation_every"] for run in group.runs})
+            if len(every) > 1:
+                said_of.append(
+                    f"{group.task}: runs of {group.learner.name} were evaluated every "
+                    f"{listed([str(n) for n in every])} iterations; its curve has the "
+                    f"{len(group.common)} steps that all have."
+                )
+            for run in group.runs:
+                last = run.at[last_part(run, group.budget)][-1:]
+                if not is_late(last, group.budget).all():
+                    said_of.append(
+                        f"{group.task}: {group.learner.name} {seeds([run.seed])} was last "
+                        f"evaluated at {last[0]:,} of {group.budget:,} steps; this counts as its "
+                        "final return."
+                    )
+        return said_of + self._episodes()
+
+    def _episodes(self) -> list[str]:
+        said_of = []
+        for task in self.of.tasks:
+            by_count: dict[int, set[str]] = defaultdict(set)
+            for group in self.of.groups:
+                for run in group.runs if group.task == task else []:
+                    by_count[run.settings["evaluation_episodes"]].add(group.learner.name)
+            if len(by_count) > 1:
+                each = [
+                    f"{n} episodes ({listed(sorted(names))})"
+                    for n, names in sorted(by_count.items())
+                ]
+                said_of.append(f"{task}: evaluations have {listed(each)}.")
+        return said_of
+
+    def _settings_between_tasks(self) -> list[str]:
+        """A learner may have other settings on other tasks, as the paper's has."""
+        same: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
+        for learner in self.of.learners:
+            groups = [group for group in self.of.groups if group.learner == learner]
+            names = sorted(set().union(*(group.runs[0].choices for group in groups)))
+            for name in names:
+                of_task = [(g.task, g.runs[0].choices.get(name, "null")) for g in groups]
+                if len({value for _, value in of_task}) > 1:
+                    same[tuple((said(name, value), task) for task, value in of_task)].append(
+                        learner.name
+                    )
+        said_of = []
+        for differing, names in same.items():
+            by_value: dict[str, list[str]] = defaultdict(list)
+            for value, task in differing:
+                by_value[value].append(task)
+            each = [f"{value} on {listed(tasks)}" for value, tasks in by_value.items()]
+            said_of.append(f"Settings differ between tasks: {listed(names)}: {'; '.join(each)}.")
+        return said_of
+
+    def _used(self) -> list[Run]:
+        return [run for group in self.of.groups for run in group.runs]
+
+    def _versions(self) -> list[str]:
+        said_of = []
+        for package in sorted(set().union(*(run.versions for run in self._used()))):
+            counts: dict[str, int] = defaultdict(int)
+            for run in self._used():
+                counts[run.versions.get(package, "none")] += 1
+            if len(counts) > 1:
+                each = [f"{version} in {runs(n)}" for version, n in sorted(counts.items())]
+                said_of.append(f"Versions of {package} differ: {listed(each)}.")
+        return said_of
+
+    def _hosts(self) -> list[str]:
+        counts: dict[str, int] = defaultdict(int)
+        for run in self._used():
+            counts[host_name(run.host)] += 1
+        if len(counts) < 2:
+            return []
+        each = [f"{name}: {runs(n)}" for name, n in sorted(counts.items())]
+        return [f"Runs were made on different machines: {'; '.join(each)}."]
+
+    def _single(self) -> list[str]:
+        """One run says nothing about how much runs differ."""
+        single = [group for group in self.of.groups if len(group.runs) == 1]
+        if not single:
+            return []
+        if len(single) == len(self.of.groups):
+            return ["Every learner has one seed a task: there are no intervals."]
+        by_learner: dict[str, list[str]] = defaultdict(list)
+        for group in single:
+            by_learner[group.learner.name].append(group.task)
+        each = [f"{name} on {listed(tasks)}" for name, tasks in by_learner.items()]
+        return [f"No interval, because there is one seed: {'; '.join(each)}."]

@@ -1,0 +1,114 @@
+"""How far the runs of a study are. It is read from their directories alone, so that it can be told
+from anywhere that sees the files, whoever works on them."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from moie.runs.directory import RunDirectory
+from moie.runs.files import as_json, write_bytes, writing
+from moie.runs.records import read_last
+from moie.studies.declaration import Planned
+
+State = Literal["waiting", "running", "stopped", "failed", "done"]
+PACE_ROWS = 20
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """Of one run. "stopped": begun, and nobody works on it."""
+
+    name: str
+    state: State
+    iteration: int = 0
+    """Iterations that are complete."""
+    wanted: int = 0
+    value: float | None = None
+    """Return of the last evaluation with sampled actions."""
+    pace: float | None = None
+    """Seconds an iteration."""
+    error: str = ""
+
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.pace is None else self.pace * (self.wanted - self.iteration)
+
+
+def failure_file(folder: Path, name: str) -> Path:
+    """Where the error of a run that was given up is kept."""
+    return folder / "failures" / f"{name.replace('/', '--')}.json"
+
+
+def write_failure(folder: Path, name: str, content: dict[str, Any]) -> None:
+    file = failure_file(folder, name)
+    with writing(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(file, as_json(content))
+
+
+def is_done(folder: Path, planned: Planned) -> bool:
+    """Learned all its iterations, and measured the result."""
+    rows = read_last(RunDirectory(folder / planned.name).metrics_file)
+    return bool(rows) and rows[-1]["iteration"] >= planned.config.iterations
+
+
+def look(folder: Path, planned: Planned) -> RunStatus:
+    """At one run."""
+    run, wanted = RunDirectory(folder / planned.name), planned.config.iterations
+    rows = read_last(run.metrics_file)
+    error = _error(failure_file(folder, planned.name))
+    state: State = "waiting"
+    if rows and rows[-1]["iteration"] >= wanted:
+        state = "done"
+    elif run.is_busy():
+        state = "running"
+    elif error:
+        state = "failed"
+    elif run.config_file.exists():
+        state = "stopped"
+    iteration = min(rows[-1]["iteration"] + 1, wanted) if rows else 0
+    values = [row["return_sampled"] for row in rows if row.get("return_sampled") is not None]
+    value = values[-1] if values else None
+    return RunStatus(planned.name, state, iteration, wanted, value, _pace(rows), error)
+
+
+def _error(file: Path) -> str:
+    try:
+        return str(json.loads(file.read_text())["error"])
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _pace(rows: list[dict[str, Any]]) -> float | None:
+    """Over the last few iterations."""
+    timed = [row for row in rows if "seconds_total" in row][-PACE_ROWS:]
+    if len(timed) < 2:
+        return None
+    seconds = timed[-1]["seconds_total"] - timed[0]["seconds_total"]
+    return seconds / (timed[-1]["iteration"] - timed[0]["iteration"])
+
+
+def seconds_left(statuses: Sequence[RunStatus], slots: int) -> float | None:
+    """For all that is not done nor failed, so many at a time; None while no run has a pace."""
+    paces = [status.pace for status in statuses if status.pace is not None]
+    if not paces:
+        return None
+    left = [
+        (status.wanted - status.iteration) * (status.pace or _usual(status, statuses))
+        for status in statuses
+        if status.state not in ("done", "failed")
+    ]
+    return max(sum(left) / max(slots, 1), max(left, default=0.0))
+
+
+def _usual(status: RunStatus, statuses: Iterable[RunStatus]) -> float:
+    """The pace of runs like it: of the same learner and task, of the task, of any."""
+    known = [other for other in statuses if other.pace is not None]
+    for depth in (2, 1, 0):
+        like = status.name.split("/")[:depth]
+        paces = [o.pace for o in known if o.name.split("/")[:depth] == like and o.pace is not None]
+        if paces:
+            return sum(paces) / len(paces)
+    return 0.0

@@ -1,0 +1,136 @@
+"""The user's end of a study that is going on: progress, Ctrl-C, and a new driver where one died."""
+
+import contextlib
+import dataclasses
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from moie.errors import InputError, Stopped
+from moie.runs.config import to_json
+from moie.runs.files import writing
+from moie.studies.cluster import Resources
+from moie.studies.declaration import Planned
+from moie.studies.driver import STOP
+from moie.studies.execution import PATIENCE
+from moie.studies.progress import StudyProgress
+from moie.studies.status import RunStatus, look
+
+DRIVERS = 3
+"""That may end one after the other without any iteration in between."""
+POLL = 1.0
+
+
+class Supervision:
+    """Of one study's driver, or of several in turn."""
+
+    def __init__(
+        self,
+        folder: Path,
+        planned: list[Planned],
+        resources: Resources,
+        progress: StudyProgress,
+        check: Callable[[], None],
+    ):
+        self._folder, self._planned, self._resources = folder, planned, resources
+        self._progress, self._check = progress, check
+        self._slots = 1
+        self._done: dict[str, RunStatus] = {}
+
+    @property
+    def log_file(self) -> Path:
+        return self._folder / "ray.log"
+
+    def statuses(self) -> list[RunStatus]:
+        """Of all runs; those that are done stay so."""
+        found = [self._done.get(one.name) or look(self._folder, one) for one in self._planned]
+        self._done |= {status.name: status for status in found if status.state == "done"}
+        return found
+
+    def go(self) -> None:
+        """Until every run is done or given up, with as many drivers as that takes."""
+        failures, before = 0, -1
+        with self._progress.shown():
+            while not self._one_driver():
+                iterations = sum(status.iteration for status in self.statuses())
+                failures = 1 if iterations > before else failures + 1
+                before = iterations
+                if failures >= DRIVERS:
+                    raise InputError(
+                        f"Ray ended {DRIVERS} times without getting any further; what it said is "
+                        f"in {self.log_file}; the same command goes on when that is mended"
+                    )
+                self._progress.note(f"Ray ended unexpectedly, see {self.log_file}; starting again")
+
+    def _one_driver(self) -> bool:
+        """Whether it came to its end."""
+        process, connection = self._start()
+        try:
+            runs = [(one.name, to_json(one.config)) for one in self._planned]
+            resources = dataclasses.asdict(self._resources)
+            connection.send((str(self._folder.absolute()), runs, resources))
+            while True:
+                self._check()
+                for kind, content in self._heard(connection):
+                    if kind == "end":
+                        return True
+                    if kind == "wrong":
+                        raise InputError(content)
+                self._progress.show(self.statuses(), self._slots)
+        except (EOFError, OSError):
+            return False
+        except Stopped:
+            self._progress.note("stopping the runs")
+            self._wait_for_end(connection)
+            raise Stopped("stopped; the same command goes on") from None
+        finally:
+            connection.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            process.kill()
+            process.wait()
+
+    def _start(self) -> tuple[subprocess.Popen, Connection]:
+        ours, theirs = socket.socketpair()
+        with writing(self.log_file), open(self.log_file, "ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "moie.studies.driver", str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        theirs.close()
+        return process, Connection(ours.detach())
+
+    def _heard(self, connection: Connection) -> list[tuple[str, Any]]:
+        """What the driver says within a second."""
+        found = []
+        deadline = time.monotonic() + POLL
+        while connection.poll(max(0.0, deadline - time.monotonic())):
+            kind, content = connection.recv()
+            if kind == "slots":
+                self._slots = content
+            elif kind == "note":
+                self._progress.note(content)
+            else:
+                found.append((kind, content))
+                break
+        return found
+
+    def _wait_for_end(self, connection: Connection) -> None:
+        """After Ctrl-C; the driver itself limits how long it waits for the runs."""
+        deadline = time.monotonic() + PATIENCE + 30
+        with contextlib.suppress(EOFError, OSError):
+            connection.send(STOP)
+            while time.monotonic() < deadline:
+                if self._heard(connection):
+                    return

@@ -1,0 +1,389 @@
+"""Facts of a comparison recomputed with plain loops and SciPy, and each remark on what it needs."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from moie.errors import InputError
+from moie.studies import comparison
+from moie.studies.appearance import LOOKS, looks
+from moie.studies.curves import Curves
+from tests.studies import synthetic
+from tests.studies.synthetic import BATCH, WALKER, config, curves, grid, run
+
+BUDGET = 20 * BATCH
+
+
+def facts_of(found: Curves, **options: Any) -> dict[str, Any]:
+    return comparison.gather(found, "folder", **options)
+
+
+def remarks(found: Curves, **options: Any) -> tuple[list[str], list[str]]:
+    facts = facts_of(found, **options)
+    return facts["problems"], facts["notices"]
+
+
+def result(facts: dict[str, Any], task: str, learner: str) -> dict[str, Any]:
+    (one,) = [r for r in facts["results"] if (r["task"], r["learner"]) == (task, learner)]
+    return one
+
+
+@pytest.fixture(scope="module")
+def whole() -> Curves:
+    return curves([*grid(), *grid(tasks=(WALKER,))])
+
+
+@pytest.fixture(scope="module")
+def facts(whole: Curves) -> dict[str, Any]:
+    return facts_of(whole)
+
+
+def rows_of(found: Curves, task: str, algorithm: str, seed: int) -> list[dict[str, Any]]:
+    """Its evaluations, one by one."""
+    some = found.rows[(found.rows["task"] == task) & (found.rows["seed"] == seed)]
+    rows = some[some["algorithm"] == algorithm].to_dict("records")
+    return [row for row in rows if row["return_sampled"] is not None]
+
+
+def finals(found: Curves, task: str, algorithm: str, measure: str) -> list[float]:
+    """Of each seed, by hand."""
+    values = []
+    for seed in range(4):
+        rows = rows_of(found, task, algorithm, seed)
+        late = [r[measure] for r in rows if r["learned_steps"] > 0.9 * BUDGET]
+        assert len(late) == 1  # 18 of 20 iterations is not in the last tenth
+        values.append(sum(late) / len(late))
+    return values
+
+
+NAMES = {"moie": "moie K=10", "ppo": "PPO", "trpo": "TRPO"}
+
+
+@pytest.mark.parametrize("measure", ["return_sampled", "return_mean", "distance_mean"])
+def test_final_returns_are_those_of_a_plain_loop(
+    whole: Curves, facts: dict[str, Any], measure: str
+) -> None:
+    for algorithm, name in NAMES.items():
+        found = result(facts, WALKER, name)["final"][measure]
+        expected = finals(whole, WALKER, algorithm, measure)
+        np.testing.assert_allclose(found["runs"], expected)
+        assert found["mean"] == pytest.approx(np.mean(expected))
+        if np.ptp(expected):
+            interval = stats.ttest_1samp(expected, 0.0).confidence_interval(0.95)
+            assert (found["low"], found["high"]) == pytest.approx((interval.low, interval.high))
+        assert found["half"] == pytest.approx(found["high"] - found["mean"])
+
+
+def test_several_evaluations_in_the_last_tenth_are_averaged() -> None:
+    found = curves([run(evaluation_every=1, iterations=40)])
+    one = facts_of(found)["results"][0]["final"]["return_sampled"]
+    rows = rows_of(found, "Walk-v0", "moie", 0)
+    late = [r["return_sampled"] for r in rows if r["learned_steps"] > 36 * BATCH]
+    assert len(late) == 4
+    assert one["mean"] == pytest.approx(sum(late) / 4)
+
+
+def test_curves_are_means_over_seeds_with_students_bands(
+    whole: Curves, facts: dict[str, Any]
+) -> None:
+    found = result(facts, "Walk-v0", "PPO")["curve"]
+    assert found["steps"] == [i * BATCH for i in range(0, 21, 2)]
+    for i in range(11):
+        values = [rows_of(whole, "Walk-v0", "ppo", s)[i]["return_sampled"] for s in range(4)]
+        interval = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+        at = [found[name][i] for name in ("mean", "low", "high")]
+        assert at == pytest.approx([np.mean(values), interval.low, interval.high])
+
+
+def scores(found: Curves, algorithm: str) -> dict[str, list[float]]:
+    """Normalised, by hand."""
+    values = {}
+    for task in (WALKER, "Swing-v0", "Walk-v0"):
+        first = [rows_of(found, task, a, s)[0] for a in NAMES for s in range(4)]
+        low = np.mean([r["return_sampled"] for r in first])
+        high = max(np.mean(finals(found, task, a, "return_sampled")) for a in NAMES)
+        ours = finals(found, task, algorithm, "return_sampled")
+        values[task] = [(value - low) / (high - low) for value in ours]
+    return values
+
+
+def test_aggregates_are_scipys(whole: Curves, facts: dict[str, Any]) -> None:
+    found = facts["aggregate"]
+    assert found["learners"] == ["moie K=10", "PPO", "TRPO"]
+    for i, algorithm in enumerate(NAMES):
+        values = list(scores(whole, algorithm).values())
+        together = np.concatenate(values)
+        assert found["iqm"][i]["value"] == pytest.approx(stats.trim_mean(together, 0.25))
+        assert found["mean"][i]["value"] == pytest.approx(together.mean())
+        above = [np.mean(together > tau) for tau in found["thresholds"]]
+        np.testing.assert_allclose(found["profiles"][i]["value"], above)
+        options = {"method": "percentile", "n_resamples": 4000, "rng": np.random.default_rng(1)}
+        mean = stats.bootstrap(
+            values, lambda *tasks, axis: np.concatenate(tasks, axis).mean(axis), **options
+        ).confidence_interval
+        at = found["mean"][i]["low"], found["mean"][i]["high"]
+        assert at == pytest.approx((mean.low, mean.high), abs=0.02)
+
+
+def test_the_probability_of_improvement_is_mann_and_whitneys(
+    whole: Curves, facts: dict[str, Any]
+) -> None:
+    matrix = facts["aggregate"]["improvement"]
+    for (i, ours), (j, theirs) in itertools.permutations(enumerate(NAMES), 2):
+        wins = []
+        for task in (WALKER, "Swing-v0", "Walk-v0"):
+            a, b = (finals(whole, task, who, "return_sampled") for who in (ours, theirs))
+            wins.append(stats.mannwhitneyu(a, b).statistic / 16)
+        assert matrix[i][j]["value"] == pytest.approx(np.mean(wins))
+        assert matrix[i][j]["low"] <= matrix[i][j]["value"] <= matrix[i][j]["high"]
+    assert matrix[0][0] is None
+
+
+def test_the_front_is_of_those_that_nobody_beats(facts: dict[str, Any]) -> None:
+    for task in ("Swing-v0", "Walk-v0", WALKER):
+        of_task = [one for one in facts["results"] if one["task"] == task]
+        best = max(of_task, key=lambda one: one["final"]["return_sampled"]["mean"])
+        # moie is the smallest, the two others are equally large.
+        assert {o["learner"] for o in of_task if o["is_front"]} == {"moie K=10", best["learner"]}
+
+
+def test_a_whole_comparison_has_no_problems(facts: dict[str, Any]) -> None:
+    assert (facts["problems"], facts["notices"]) == ([], [])
+    assert facts["n_runs"] == facts["n_found"] == 36
+    assert [task["budget"] for task in facts["tasks"]] == [BUDGET] * 3
+    assert [task["has_distance"] for task in facts["tasks"]] == [True, False, False]
+
+
+def test_runs_that_are_behind_are_left_out_and_named() -> None:
+    behind = [run(seed=3, done=11), run(algorithm="ppo", seed=3, done=7), run(seed=4, done=0)]
+    found = facts_of(curves([*grid(tasks=("Walk-v0",), seeds=range(3)), *behind]))
+    assert found["problems"][:2] == [
+        "Walk-v0: left out, because not evaluated at 100,000 steps yet: moie K=10 seed 3 (50,000) "
+        "and PPO seed 3 (30,000); resume them, or compare at fewer steps: --steps 30000.",
+        "Left out, because not evaluated yet: Walk-v0/moie-k10/s4.",
+    ]
+    assert result(found, "Walk-v0", "moie K=10")["seeds"] == [0, 1, 2]
+
+
+def test_steps_cut_the_runs() -> None:
+    runs = [*grid(tasks=("Walk-v0",)), run(seed=4, done=11)]
+    found = facts_of(curves(runs), steps=55_000)
+    assert found["tasks"][0]["budget"] == 50_000
+    assert result(found, "Walk-v0", "moie K=10")["seeds"] == [0, 1, 2, 3, 4]
+    assert result(found, "Walk-v0", "PPO")["curve"]["steps"][-1] == 50_000
+    assert found["problems"] == ["Walk-v0: seed 4 of PPO and TRPO is missing."]
+
+
+def test_more_steps_than_there_are_is_said() -> None:
+    problems, _ = remarks(curves(grid(tasks=("Walk-v0",))), steps=10**6)
+    assert problems == [
+        "Walk-v0 is compared at 100,000 steps: no run was evaluated at 1,000,000 or later."
+    ]
+    with pytest.raises(InputError, match="no run was evaluated at -1 steps or before"):
+        facts_of(curves(grid(tasks=("Walk-v0",))), steps=-1)
+
+
+def test_a_study_that_asks_for_more_is_named() -> None:
+    plan = [config("Walk-v0", "moie", s, iterations=60) for s in range(4)]
+    problems, notices = remarks(curves(grid(("Walk-v0",), ("moie",)), plan))
+    assert problems == [
+        "Walk-v0 is compared at 100,000 steps, the study asks for 300,000; 'moie study small' "
+        "goes on."
+    ]
+    assert notices == []
+
+
+def test_missing_seeds_and_learners_are_named_together() -> None:
+    tasks = ("Swing-v0", "Walk-v0")
+    plan = [
+        config(task, algorithm, seed)
+        for task in tasks
+        for algorithm in ("moie", "ppo", "trpo")
+        for seed in range(25)
+    ]
+    problems, notices = remarks(curves(grid(tasks, ("moie", "ppo"), range(3)), plan))
+    way_on = "; 'moie study small' goes on."
+    assert problems == [
+        "Swing-v0 and Walk-v0: TRPO is planned but has no run to compare" + way_on,
+        "Swing-v0 and Walk-v0: seeds 3-24 of every learner are missing" + way_on,
+    ]
+    assert notices == []
+
+
+def test_without_a_study_the_other_learners_say_which_seeds_are_expected() -> None:
+    runs = [*grid(("Walk-v0",), ("moie",), range(6)), *grid(("Walk-v0",), ("ppo",), range(2))]
+    problems, _ = remarks(curves([*runs, run(algorithm="ppo", seed=4)]))
+    assert problems == ["Walk-v0: seeds 2-3, 5 of PPO are missing."]
+
+
+def test_what_was_not_planned_is_named() -> None:
+    plan = [config("Walk-v0", "moie", seed) for seed in range(3)]
+    runs = [*grid(("Walk-v0",), ("moie",)), *grid(("Walk-v0",), ("ppo",))]
+    problems, notices = remarks(curves(runs, plan))
+    assert problems == []
+    assert notices == [
+        "Walk-v0: seed 3 of moie K=10 is not planned, but counted.",
+        "PPO on Walk-v0 is not part of the study.",
+    ]
+
+
+def test_the_same_seed_twice_counts_once() -> None:
+    runs = [*grid(("Walk-v0",)), run(seed=2, name="again"), run(seed=1, done=9, name="begun")]
+    found = facts_of(curves(runs))
+    assert result(found, "Walk-v0", "moie K=10")["seeds"] == [0, 1, 2, 3]
+    assert "again" not in result(found, "Walk-v0", "moie K=10")["runs"][:2]
+    said = [text for text in found["problems"] if "more than once" in text]
+    assert said == [
+        "Walk-v0: moie K=10 has seed 1 more than once; Walk-v0/moie-k10/s1 is counted, begun not.",
+        "Walk-v0: moie K=10 has seed 2 more than once; Walk-v0/moie-k10/s2 is counted, again not.",
+    ]
+
+
+def test_different_settings_never_meet_in_one_mean() -> None:
+    warm = [run(seed=s, temperature=0.5, name=f"warm{s}") for s in range(4)]
+    found = facts_of(curves([*grid(("Walk-v0",)), *warm]))
+    names = [one["learner"] for one in found["learners"]]
+    assert names == ["moie K=10, temperature 0.5", "moie K=10, temperature 1.0", "PPO", "TRPO"]
+    assert result(found, "Walk-v0", names[0])["runs"] == [f"warm{s}" for s in range(4)]
+    assert found["problems"] == [
+        "Mixed settings: moie K=10 has runs with different temperature on Walk-v0; they are "
+        "compared as moie K=10, temperature 0.5; and moie K=10, temperature 1.0."
+    ]
+
+
+def test_planned_settings_are_a_notice() -> None:
+    plan = [config("Walk-v0", "moie", s, temperature=t) for s in range(2) for t in (0.5, 1.0)]
+    runs = [run(seed=s, temperature=t, name=f"{s}-{t}") for s in range(2) for t in (0.5, 1.0)]
+    runs += grid(("Walk-v0",), ("ppo",), range(2))  # which is not planned, and another matter
+    problems, notices = remarks(curves(runs, plan))
+    assert problems == []
+    assert notices == [
+        "Mixed settings: moie K=10 has runs with different temperature on Walk-v0; they are "
+        "compared as moie K=10, temperature 0.5; and moie K=10, temperature 1.0.",
+        "PPO on Walk-v0 is not part of the study.",
+    ]
+
+
+def test_what_a_learner_does_not_use_does_not_make_another_one() -> None:
+    other = run(algorithm="ppo", seed=4, temperature=0.5, experts=20, name="other")
+    found = facts_of(curves([*grid(("Walk-v0",), ("ppo",)), other]))
+    assert [one["learner"] for one in found["learners"]] == ["PPO"]
+    assert result(found, "Walk-v0", "PPO")["seeds"] == [0, 1, 2, 3, 4]
+
+
+def test_experts_make_another_learner_in_order() -> None:
+    many = grid(("Walk-v0",), ("moie", "trpo-diffproto-entropy"), range(2), experts=20)
+    few = grid(("Walk-v0",), ("moie", "ppo-diffproto"), range(2), experts=5)
+    found = facts_of(curves([*many, *few]))
+    assert [one["learner"] for one in found["learners"]] == [
+        "moie K=5",
+        "moie K=20",
+        "PPO diffproto K=5",
+        "TRPO diffproto K=20 + entropy",
+    ]
+    assert (found["problems"], found["notices"]) == ([], [])
+
+
+def test_who_lacks_a_task_is_not_in_the_aggregates() -> None:
+    runs = [*grid(("Swing-v0", "Walk-v0"), ("moie", "ppo")), *grid(("Walk-v0",), ("trpo",))]
+    found = facts_of(curves(runs))
+    assert found["aggregate"]["learners"] == ["moie K=10", "PPO"]
+    assert found["problems"] == [
+        "Left out of the aggregates over all tasks, without a run to compare on Swing-v0: TRPO."
+    ]
+
+
+def test_a_task_without_untrained_evaluations_is_not_normalised() -> None:
+    silent = grid(("Walk-v0",), ("moie", "ppo"), evaluation_every=0)
+    found = facts_of(curves([*grid(("Swing-v0",), ("moie", "ppo")), *silent]))
+    assert found["aggregate"]["tasks"] == ["Swing-v0"]
+    assert found["problems"] == [
+        "Walk-v0 is left out of the aggregates: there is no evaluation of untrained policies, or "
+        "no learner became better than them."
+    ]
+
+
+def test_evaluations_that_are_not_alike_are_named() -> None:
+    rare = run(seed=4, evaluation_every=5, evaluation_episodes=9)
+    found = facts_of(curves([*grid(("Walk-v0",), ("moie",)), rare]))
+    assert found["results"][0]["curve"]["steps"] == [0, 50_000, 100_000]
+    assert found["notices"] == [
+        "Walk-v0: runs of moie K=10 were evaluated every 2 and 5 iterations; its curve has the 3 "
+        "steps that all have.",
+        "Walk-v0: evaluations have 5 episodes (moie K=10) and 9 episodes (moie K=10).",
+    ]
+
+
+def test_an_early_last_evaluation_is_named() -> None:
+    runs = [*grid(("Walk-v0",), ("moie",)), *grid(("Walk-v0",), ("ppo",), evaluation_every=10)]
+    _, notices = remarks(curves(runs), steps=80_000)
+    assert notices[0] == (
+        "Walk-v0: PPO seed 0 was last evaluated at 50,000 of 80,000 steps; this counts as its "
+        "final return."
+    )
+
+
+def test_settings_that_differ_between_tasks_are_named() -> None:
+    runs = [*grid(("Walk-v0",)), *grid(("Swing-v0",), temperature=0.33)]
+    problems, notices = remarks(curves(runs))
+    assert problems == []
+    assert notices == [
+        "Settings differ between tasks: moie K=10: temperature 0.33 on Swing-v0; temperature 1.0 "
+        "on Walk-v0."
+    ]
+
+
+def test_versions_and_machines_are_named() -> None:
+    large = {"system": "Linux", "machine": "x86_64", "processor": "A CPU", "cores": 64}
+    later = run(seed=4, versions={"moie": "0.2.0", "jax": "0.9"}, host=large)
+    _, notices = remarks(curves([*grid(("Walk-v0",), ("moie",)), later]))
+    assert notices == [
+        "Versions of jax differ: 0.9 in 1 run and none in 4 runs.",
+        "Versions of moie differ: 0.1.0 in 4 runs and 0.2.0 in 1 run.",
+        "Runs were made on different machines: A CPU, x86_64, Linux, 64 cores: 1 run; not "
+        "recorded: 4 runs.",
+    ]
+
+
+def test_one_seed_has_no_interval_and_that_is_said() -> None:
+    found = facts_of(curves(grid(("Walk-v0", "Swing-v0"), seeds=range(1))))
+    assert found["notices"] == ["Every learner has one seed a task: there are no intervals."]
+    assert {one["final"]["return_sampled"]["half"] for one in found["results"]} == {None}
+    assert {one["low"] for one in found["aggregate"]["iqm"]} == {None}
+    assert found["aggregate"]["coverage"] is None
+    mixed = [*grid(("Walk-v0",), ("moie",)), run(algorithm="ppo")]
+    _, notices = remarks(curves(mixed))
+    assert notices == ["No interval, because there is one seed: PPO on Walk-v0."]
+
+
+def test_nothing_evaluated_is_nothing_to_compare() -> None:
+    with pytest.raises(InputError, match="nothing to compare: no run was evaluated"):
+        facts_of(curves([run(evaluation_every=0, done=5)]))
+
+
+def test_few_runs_come_with_a_warning(facts: dict[str, Any]) -> None:
+    coverage = facts["aggregate"]["coverage"]
+    assert (coverage["fewest"], coverage["tasks"]) == (4, 3)
+    assert 0.6 < coverage["held"] < 0.95
+
+
+def test_a_learner_looks_the_same_whoever_else_is_there() -> None:
+    every = [
+        {"learner": f"{algorithm} {k}", "algorithm": algorithm, "experts": k, "differing": {}}
+        for algorithm in LOOKS
+        for k in (5, 10, 20)
+    ]
+    together = looks(every)
+    assert len({look.colour for look in together.values()}) == len(every)
+    for one in every:
+        assert looks([one])[one["learner"]] == together[one["learner"]]
+
+
+def test_synthetic_runs_end_as_real_ones_do() -> None:
+    """The last row measures the final policy and learns nothing."""
+    _, _, table = synthetic.run()
+    assert list(table["learned_steps"]) == [*range(0, BUDGET, BATCH), BUDGET]
+    assert table["steps"].iloc[-1] == table["steps"].iloc[-2] == BUDGET

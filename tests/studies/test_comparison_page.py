@@ -1,0 +1,249 @@
+"""The page, its tables and its figures: all from the facts, and a real browser opens it."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
+
+from moie.errors import InputError
+from moie.explain.drawing import STYLE
+from moie.studies import curves, figures
+from moie.studies.comparing import compare
+from moie.studies.comparison import gather
+from tests import tiny
+from tests.browser import SIZES, Visit
+from tests.pages import Page, look_up
+from tests.studies import synthetic
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Curves with something to say of everything: two tasks, intervals, distances, problems."""
+    tasks = ("Swing-v0", synthetic.WALKER)
+    runs = [*synthetic.grid(tasks, seeds=range(3)), synthetic.run(tasks[0], seed=9, done=5)]
+    warm = {"temperature": 0.5, "experts": 20}
+    runs += [synthetic.run(tasks[0], seed=s, name=f"warm{s}", **warm) for s in range(2)]
+    plan = [synthetic.config(task, "moie", s) for task in tasks for s in range(5)]
+    path = tmp_path_factory.mktemp("curves") / "small.parquet"
+    curves.write(synthetic.curves(runs, plan), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(file: Path) -> Path:
+    """Of the comparison, for reading only."""
+    page = compare(file)
+    assert page == file.parent / "small-comparison" / "comparison.html"
+    return page.parent
+
+
+@pytest.fixture(scope="module")
+def facts(folder: Path) -> dict[str, Any]:
+    def refuse(name: str) -> None:
+        raise AssertionError(name)  # JSON that a browser reads has no NaN
+
+    return json.loads((folder / "facts.json").read_text(), parse_constant=refuse)
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> Page:
+    return Page((folder / "comparison.html").read_text())
+
+
+def test_every_number_of_the_page_is_a_fact(page: Page, facts: dict[str, Any]) -> None:
+    for path, form, text in page.numbers:
+        assert text == format(look_up(facts, path), form), path
+    titles = {f"{facts['name']}: learners compared"}
+    assert {text for text in page.other if text.strip() not in titles} == set()
+
+
+def test_the_page_has_every_final_return_and_every_remark(
+    page: Page, facts: dict[str, Any]
+) -> None:
+    named = {path for path, _, _ in page.numbers}
+    for i, one in enumerate(facts["results"]):
+        for measure in ("return_sampled", "return_mean"):
+            assert f"results.{i}.final.{measure}.mean" in named
+            assert f"results.{i}.final.{measure}.half" in named
+        for seed in range(one["n"]):
+            assert f"results.{i}.final.return_sampled.runs.{seed}" in named
+    assert facts["problems"]
+    assert facts["notices"]
+    for kind in ("problems", "notices"):
+        assert {f"{kind}.{i}" for i in range(len(facts[kind]))} <= named
+
+
+def test_the_page_needs_nothing_else(page: Page, folder: Path) -> None:
+    assert all(address.startswith("#") for address in page.addresses)
+    links = {address.removeprefix("#") for address in page.addresses}
+    ids = set(re.findall(r' id="([^"]+)"', (folder / "comparison.html").read_text()))
+    assert links <= ids
+
+
+def test_all_figures_are_drawn_in_all_forms(folder: Path) -> None:
+    assert {path.stem for path in (folder / "figures").iterdir()} == set(figures.FIGURES)
+    for name in figures.FIGURES:
+        assert (folder / "figures" / f"{name}.svg").read_text().count("<svg") == 1
+        assert (folder / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        with Image.open(folder / "figures" / f"{name}.png") as picture:
+            picture.verify()
+
+
+def test_the_same_facts_give_the_same_figure(folder: Path, facts: dict[str, Any]) -> None:
+    for ending, content in figures.draw("front", facts).items():
+        assert content == (folder / "figures" / f"front.{ending}").read_bytes()
+
+
+def test_every_learner_is_in_the_figures(folder: Path) -> None:
+    names = ["moie K=10", "moie K=20", "PPO", "TRPO"]
+    for name in ("curves", "final", "front"):
+        words = re.findall(r"<text[^>]*>([^<]*)<", (folder / "figures" / f"{name}.svg").read_text())
+        assert set(names) <= set(words)
+
+
+LONG = (
+    "HalfCheetahBulletEnv-v0",
+    "InvertedDoublePendulumBulletEnv-v0",
+    "InvertedPendulumSwingupBulletEnv-v0",
+    synthetic.WALKER,
+    "Walker2DBulletEnv-v0",
+)
+
+
+@pytest.fixture(scope="module")
+def long_names() -> dict[str, Any]:
+    """Facts that need room."""
+    names = ("moie", "ppo", "trpo-linear", "trpo-diffproto-entropy", "ppo-diffproto-entropy")
+    return gather(synthetic.curves(synthetic.grid(LONG, names, range(2), iterations=400)), "long")
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_no_texts_of_a_figure_overlap(name: str, long_names: dict[str, Any]) -> None:
+    with mpl.rc_context(STYLE):
+        figure = figures.FIGURES[name](long_names)
+        assert figure is not None
+        figure.draw_without_rendering()
+        boxes = [(text.get_text(), text.get_window_extent()) for text in drawn(figure)]
+    assert len(boxes) > 10
+    for i, (word, box) in enumerate(boxes):
+        assert figure.bbox.x0 - 2 <= box.x0 <= box.x1 <= figure.bbox.x1 + 2, word
+        assert figure.bbox.y0 - 2 <= box.y0 <= box.y1 <= figure.bbox.y1 + 2, word
+        for other, beside in boxes[:i]:
+            assert not box.padded(-1.0).overlaps(beside.padded(-1.0)), (word, other)
+
+
+def drawn(figure: Figure) -> list[Text]:
+    """Upright texts that can be seen: without labels of ticks outside of the limits, and without
+    panels that are switched off."""
+    found = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+    hidden: set[int] = set()
+    for axes in figure.axes:
+        if not axes.axison:
+            hidden |= {id(text) for text in axes.findobj(Text)}
+        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            low, high = min(low, high), max(low, high)
+            for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+                if not low <= tick.get_loc() <= high:
+                    hidden |= {id(tick.label1), id(tick.label2)}
+    return [t for t in found if id(t) not in hidden and t.get_rotation() in (0.0, 90.0)]
+
+
+def test_the_table_has_the_facts(folder: Path, facts: dict[str, Any]) -> None:
+    lines = (folder / "table.md").read_text().splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
+    assert len(cells) == len(facts["results"]) + 2
+    for row, one in zip(cells[2:], facts["results"], strict=True):
+        final = one["final"]["return_sampled"]
+        assert row[:2] == [one["task"], one["learner"]]
+        assert row[3:5] == [str(one["n"]), f"{final['mean']:,.1f} ± {final['half']:,.1f}"]
+        assert row[7] == ", ".join(f"{value:.1f}" for value in final["runs"])
+        assert (row[6] == "-") == (one["task"] != synthetic.WALKER)
+    for text in (*facts["problems"], *facts["notices"]):
+        assert f"- {text}" in lines
+
+
+def test_the_evaluations_say_the_same_again(folder: Path, facts: dict[str, Any]) -> None:
+    found = curves.read(folder / "evaluations.parquet")
+    assert found.rows["return_sampled"].notna().all()
+    assert gather(found, "small") == facts
+
+
+@pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}-{size[1]}")
+def visit(request: pytest.FixtureRequest, browser: Any, folder: Path) -> Iterator[Visit]:
+    found = Visit(browser, folder / "comparison.html", *request.param)
+    yield found
+    found.check()
+    found.page.context.close()
+
+
+def test_a_browser_shows_it(visit: Visit) -> None:
+    visit.check_width()
+    visit.check_colours()
+    sizes = visit.page.evaluate(
+        "[...document.querySelectorAll('figure svg')].map((s) => s.getBoundingClientRect().width)"
+    )
+    assert len(sizes) == len(figures.FIGURES)
+    assert min(sizes) > 300
+    first = visit.page.locator(".problems li").first
+    assert first.is_visible()
+    top = visit.page.evaluate("document.querySelector('.problems').getBoundingClientRect().top")
+    assert 0 <= top < 900
+    for i in range(visit.page.locator("summary").count()):
+        visit.page.locator("summary").nth(i).click()
+    visit.check_width()
+
+
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take the most time."""
+    monkeypatch.setattr(figures, "FIGURES", {})
+
+
+def test_a_comparison_in_a_folder_of_runs_is_made_again(
+    pendulum: Path, tmp_path: Path, without_figures: None
+) -> None:
+    tiny.copy(pendulum, tmp_path / "runs" / "one")
+    page = compare(tmp_path / "runs")
+    assert page == tmp_path / "runs" / "comparison" / "comparison.html"
+    first = tiny.contents(page.parent)
+    assert compare(tmp_path / "runs") == page
+    assert tiny.contents(page.parent) == first
+    assert tiny.leftovers(tmp_path) == []
+    found = json.loads(first["facts.json"])
+    assert [one["learner"] for one in found["results"]] == ["moie K=3"]
+    assert found["results"][0]["parameters"] > 0
+    assert found["n_found"] == 1
+
+
+def test_only_a_comparison_is_replaced(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "facts.json").write_text("do not touch")
+    with pytest.raises(InputError, match="exists and is not a comparison; choose another --out"):
+        compare(file, tmp_path / "thesis")
+    assert tiny.contents(tmp_path) == {"thesis/facts.json": b"do not touch"}
+
+
+def test_an_end_leaves_everything_as_it_was(file: Path, tmp_path: Path) -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compare(file, tmp_path / "out", check=stop)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_odd_names_are_text(tmp_path: Path, without_figures: None) -> None:
+    run = synthetic.run("<b>odd</b>|name-v0", name="a|<i>b")
+    file = tmp_path / "odd.parquet"
+    curves.write(synthetic.curves([run]), file)
+    page = compare(file)
+    assert "<b>odd" not in page.read_text()
+    assert "&lt;b&gt;odd&lt;/b&gt;|name-v0" in page.read_text()
+    assert "<b>odd</b>\\|name-v0" in (page.parent / "table.md").read_text()

@@ -1,0 +1,166 @@
+"""Grids become runs; every mistake of a declaration is found, and all of them at once."""
+
+from pathlib import Path
+
+import pytest
+
+from moie.errors import InputError
+from moie.studies.declaration import Grid, Study, plan
+from moie.studies.reading import from_toml, load, shipped
+
+
+def names(text: str) -> list[str]:
+    return [one.name for one in from_toml(text, "mine", "mine.toml")[1]]
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        from_toml(text, "mine", "mine.toml")
+    first, *found = str(caught.value).split("\n  ")
+    assert first.startswith("mine.toml has ")
+    assert first.endswith("nothing was started")
+    return found
+
+
+# --- from grids to runs --------------------------------------------------------------------------
+
+
+def test_a_grid_is_all_combinations_and_first_seeds_come_first() -> None:
+    grid = Grid(("pendulum", "hopper"), ("moie", "ppo"), experts=(5, 20), seeds=2)
+    found = [one.name for one in plan(Study("mine", (grid,)))]
+    learners = ("moie-k5", "moie-k20", "ppo")
+    tasks = ("Pendulum-v1", "HopperBulletEnv-v0")
+    assert found == [f"{t}/{who}/s{s}" for s in (0, 1) for t in tasks for who in learners]
+
+
+def test_a_run_has_its_tasks_preset_and_the_studys_settings() -> None:
+    study = Study("mine", (Grid("ant", experts=7, seeds=[4], settings={"bound": 0.02}),))
+    (one,) = plan(study)
+    learner = one.config.learner
+    assert (one.config.task, one.config.seed, one.config.iterations) == ("AntBulletEnv-v0", 4, 1000)
+    assert learner.policy.experts == 7
+    assert learner.policy.temperature == 0.33
+    assert learner.trust_region.bound == 0.02
+
+
+def test_a_list_of_values_is_a_dimension_with_a_name_of_its_own() -> None:
+    text = """
+    tasks = "pendulum"
+    [settings]
+    temperature = [0.5, 1]
+    hidden = [[32], [64, 64]]
+    policy_hidden = [16, 16]
+    """
+    found = names(text)
+    assert len(found) == 4
+    assert found[0] == "Pendulum-v1/moie-k10-temperature=0.5-hidden=_32_/s0"
+    runs = from_toml(text, "mine", "mine.toml")[1]
+    assert {one.config.learner.critic.hidden for one in runs} == {(32,), (64, 64)}
+    assert {one.config.learner.network.policy_hidden for one in runs} == {(16, 16)}
+
+
+def test_grids_add_up_and_inherit() -> None:
+    text = """
+    tasks = ["pendulum"]
+    seeds = 2
+    [settings]
+    iterations = 7
+    [[grid]]
+    experts = [5]
+    settings = {bound = 0.02}
+    [[grid]]
+    algorithms = "trpo"
+    seeds = 1
+    """
+    runs = from_toml(text, "mine", "mine.toml")[1]
+    assert [one.name.split("/", 1)[1] for one in runs] == ["moie-k5/s0", "trpo/s0", "moie-k5/s1"]
+    assert {one.config.iterations for one in runs} == {7}
+    assert [one.config.learner.trust_region.bound for one in runs] == [0.02, 0.015, 0.02]
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "iterations"),
+    [
+        ("paper-locomotion", 4 * 6 * 25, 1000),
+        ("paper-small", 3 * 6 * 25, 500),
+        ("paper-diffproto", 4 * 6 * 24, 1000),
+        ("smoke", 3 * 6 * 2, 10),
+    ],
+)
+def test_what_comes_with_the_package(name: str, runs: int, iterations: int) -> None:
+    study, planned = load(name)
+    assert study.name == name
+    assert study.description
+    assert len(planned) == runs
+    assert {one.config.iterations for one in planned} == {iterations}
+    assert name in shipped()
+
+
+# --- mistakes ------------------------------------------------------------------------------------
+
+
+def test_all_mistakes_come_at_once() -> None:
+    found = mistakes("""
+    tasks = ["hoper", "pendulum"]
+    algorithms = ["ppoo", "moie"]
+    experts = [10, 0]
+    seeds = [0, 0]
+    sedes = 3
+    [settings]
+    temprature = 1
+    temperature = [0.5, "warm"]
+    seed = 3
+    bound = -1
+    """)
+    expected = (
+        "sedes: unknown; did you mean seeds?",
+        "tasks: unknown environment 'hoper'; nearest: hopper",
+        "algorithms: 'ppoo', expected one of moie, ppo",
+        "settings: unknown setting 'temprature'; did you mean temperature",
+        "settings: temperature is 'warm', expected a value of type float",
+        "settings: seed is a dimension of its own: write seeds = ...",
+        "settings: bound is -1.0, expected a positive number",
+        "seeds: [0, 0], the same seed twice",
+        "settings: experts is 0, expected at least 1",
+    )
+    assert len(found) == len(expected)
+    for words in expected:
+        assert any(line.startswith(words) for line in found), words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "tasks: there are none"),
+        ("tasks = 3", "tasks: 3, expected a name or a list of names"),
+        ("tasks = 'pendulum'\nseeds = 0", "seeds: 0, expected how many (3) or which"),
+        ("tasks = 'pendulum'\nseeds = [-1]", "seeds: [-1], expected how many"),
+        ("tasks = 'pendulum'\nseeds = 'two'", "seeds: 'two', expected a number"),
+        ("tasks = 'pendulum'\nexperts = []", "experts: an empty list"),
+        ("tasks = 'pendulum'\nalgorithms = []", "algorithms: there are none"),
+        ("tasks = 'pendulum'\nname = 'a/b'", "name: 'a/b', expected letters"),
+        ("tasks = 'pendulum'\ndescription = 3", "description: 3, expected a text"),
+        ("tasks = 'pendulum'\nsettings = 3", "settings: 3, expected a table"),
+        ("tasks = 'pendulum'\ngrid = 3", "grid: 3, expected tables"),
+        ("tasks = 'pendulum'\n[[grid]]\nseed = 3", "grid 1: seed: unknown; did you mean seeds?"),
+        ("tasks = 'pendulum'\n[settings]\nhidden = 5", "settings: hidden is 5, expected a value"),
+        ("tasks = 'pendulum'\n[settings]\nbound = []", "settings: bound is an empty list"),
+        (
+            "tasks = 'pendulum'\n[[grid]]\n[[grid]]\nsettings = {bound = 0.02}",
+            "Pendulum-v1/moie-k10/s0: two grids have this run, with different settings",
+        ),
+    ],
+)
+def test_a_mistake_is_named(text: str, words: str) -> None:
+    (found,) = mistakes(text)
+    assert found.startswith(words)
+
+
+def test_a_file_that_is_not_there_or_is_not_toml(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="unknown study 'smok'; did you mean smoke"):
+        load("smok")
+    with pytest.raises(InputError, match=r"cannot read .*none.toml: No such file"):
+        load(str(tmp_path / "none.toml"))
+    (tmp_path / "bad.toml").write_text("tasks = [")
+    with pytest.raises(InputError, match=r"bad\.toml is not TOML"):
+        load(str(tmp_path / "bad.toml"))
