@@ -19,6 +19,7 @@ from moie.rollout import tasks
 from moie.rollout.episode import Job, Purpose, run_episode
 from tests import tiny
 from tests.rollout.test_bullet import WALKERS, both, compare
+from tests.studies import processes as studies
 
 pytestmark = pytest.mark.slow
 
@@ -195,3 +196,37 @@ def test_explanation_on_every_kind_of_simulator_without_a_screen(task, tmp_path,
     said = "The replay does not lead to the stored state" in report.read_text()
     assert all(expert["replay"]["matches"] for expert in facts["experts"]) != said
     print(task, report.stat().st_size, facts["scenes"])
+
+
+# --- studies -------------------------------------------------------------------------------------
+
+
+def test_a_study_killed_in_every_way_ends_like_one_left_alone(tmp_path: Path) -> None:
+    """Driver, worker, all of Ray, everything at once: each in the middle, then started again."""
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        "tasks = ['pendulum', 'hopper']\nalgorithms = ['moie', 'trpo']\nexperts = 10\nseeds = 2\n"
+        "[settings]\niterations = 30\nevaluation_every = 5\nevaluation_episodes = 2\n"
+    )
+    alone, out = tmp_path / "alone", tmp_path / "killed"
+    finish(studies.start(file, alone))
+
+    def go_on(process: subprocess.Popen) -> None:
+        before = studies.rows(out)
+        studies.wait_for(lambda: studies.rows(out) >= before + 12, process)
+
+    def disturb(*names: str) -> None:
+        process = studies.start(file, out)
+        go_on(process)
+        studies.wait_for(lambda: studies.kill(process, *names), process)
+        if "ray::work" in names:  # the study itself goes on
+            go_on(process)
+        process.kill()
+        process.communicate()
+
+    disturb("moie.studies.driver")
+    disturb("ray::work")
+    disturb("gcs_server", "raylet")
+    disturb("")
+    finish(studies.start(file, out))
+    studies.assert_same(out, alone, file)

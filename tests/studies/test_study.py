@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +15,19 @@ import pytest
 import moie
 from moie import api, cli
 from moie.studies import curves
-from moie.studies.declaration import Planned
-from moie.studies.reading import load
 from tests import probes, tiny
+from tests.studies.processes import (
+    RAY,
+    assert_same,
+    descendants,
+    kill,
+    rows,
+    runs_of,
+    start,
+    wait_for,
+)
 
 ITERATIONS = 40
-RAY = {
-    "RAY_AUTH_MODE": "disabled",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_worker_niceness": "0",
-}
 
 
 def declare(folder: Path, task: str = "tests.probes:Long-v0", **changes: Any) -> Path:
@@ -39,10 +42,6 @@ def declare(folder: Path, task: str = "tests.probes:Long-v0", **changes: Any) ->
     return file
 
 
-def runs_of(file: Path) -> list[Planned]:
-    return load(str(file))[1]
-
-
 @pytest.fixture(scope="module")
 def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same runs, one after the other, without a study."""
@@ -50,62 +49,6 @@ def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for one in runs_of(declare(folder)):
         api.train_config(one.config, folder / one.name, workers=2, quiet=True)
     return folder
-
-
-def assert_same(folder: Path, expected: Path, file: Path) -> None:
-    for one in runs_of(file):
-        assert tiny.policy_bytes(folder / one.name) == tiny.policy_bytes(expected / one.name)
-        assert tiny.metrics(folder / one.name) == tiny.metrics(expected / one.name)
-    assert tiny.leftovers(folder) == []
-
-
-def start(file: Path, out: Path, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        tiny.command("study", str(file), "--out", str(out), "--cpus", "2", *words),
-        env=tiny.environment(**RAY),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def rows(out: Path) -> int:
-    """Iterations of all runs."""
-    return sum(len(file.read_bytes().splitlines()) for file in out.glob("*/*/*/metrics.jsonl"))
-
-
-def wait_for(condition: Callable[[], Any], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def descendants(pid: int) -> dict[int, str]:
-    """Processes below one, and their command lines."""
-    found, todo = {}, [pid]
-    while todo:
-        try:
-            folder = Path(f"/proc/{todo.pop()}")
-            children = [
-                int(c) for c in (folder / f"task/{folder.name}/children").read_text().split()
-            ]
-            for child in children:
-                found[child] = Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
-            todo += children
-        except OSError:
-            continue
-    return found
-
-
-def kill(process: subprocess.Popen[str], *names: str) -> int:
-    """Kill what the study started under these names."""
-    found = [pid for pid, line in descendants(process.pid).items() if any(n in line for n in names)]
-    for pid in found:
-        os.kill(pid, signal.SIGKILL)
-    return len(found)
 
 
 # --- survives anything ---------------------------------------------------------------------------

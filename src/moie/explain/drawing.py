@@ -5,6 +5,7 @@ An expert has the same colour everywhere: one of ten for the most used, grey for
 
 import io
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -12,6 +13,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+
+from moie.runs.progress import Stages
 
 INK, GRID, REST, DEFAULT = "#23272f", "#9aa1ac", "#8b93a1", "#c9ced6"
 PALETTE = (
@@ -112,6 +115,26 @@ def saved(name: str, build: Callable[[], Figure | None]) -> dict[str, bytes]:
             )
             forms[ending] = file.getvalue()
         return forms
+
+
+def draw_all(
+    figures: dict[str, Callable[[Facts], Figure | None]],
+    facts: Facts,
+    content: dict[str, bytes],
+    progress: Stages,
+    check: Callable[[], None],
+) -> dict[str, bytes]:
+    """All figures into the content of a folder, in all forms; their SVG for a page."""
+    drawn = {}
+    with progress.stage("figures", len(figures)) as done:
+        for name, build in figures.items():
+            check()
+            forms = saved(name, partial(build, facts))
+            content |= {f"figures/{name}.{ending}": form for ending, form in forms.items()}
+            if forms:
+                drawn[name] = forms["svg"]
+            done(name)
+    return drawn
 
 
 def window(facts: Facts) -> range:

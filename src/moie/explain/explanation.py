@@ -9,6 +9,7 @@ from typing import Any
 
 from moie.errors import InputError
 from moie.explain import figures, images, pictures
+from moie.explain.drawing import draw_all
 from moie.explain.facts import gather
 from moie.explain.program import program
 from moie.explain.prune import Returns, prune
@@ -115,7 +116,7 @@ def explain_run(
         strips, video, fps = pictures.draw(policy, facts, shown, content, progress, check)
     else:
         facts["scenes"] = pictures.none_for("none were asked for")
-    drawn = _figures(facts, content, progress, check)
+    drawn = draw_all(figures.FIGURES, facts, content, progress, check)
     programs = (program(policy, 100), None if smaller is None else program(smaller, 100))
     if smaller is not None:
         content["pruned.safetensors"] = policy_file.to_bytes(smaller)
@@ -168,22 +169,3 @@ def _of_run(path: Path, policy: Mixture) -> dict[str, Any]:
             one["learned"] = steps if "kl" in row else row["steps"]
         found["run"] = {"settings": to_json(run.read_config()), "started_with": run.started_with()}
     return found
-
-
-def _figures(
-    facts: dict[str, Any],
-    content: dict[str, bytes],
-    progress: Stages,
-    check: Callable[[], None],
-) -> dict[str, bytes]:
-    """All figures into the content; their SVG for the page."""
-    drawn = {}
-    with progress.stage("figures", len(figures.FIGURES)) as done:
-        for name in figures.FIGURES:
-            check()
-            forms = figures.draw(name, facts)
-            content |= {f"figures/{name}.{ending}": form for ending, form in forms.items()}
-            if forms:
-                drawn[name] = forms["svg"]
-            done(name)
-    return drawn

@@ -18,7 +18,6 @@ from moie.explain.drawing import (
     chosen,
     colours,
     grid,
-    saved,
     sheet,
     varied,
     window,
@@ -259,8 +258,3 @@ FIGURES: dict[str, Callable[[Facts], Figure | None]] = {
     "pruning": pruning,
     "learning": learning,
 }
-
-
-def draw(name: str, facts: Facts) -> dict[str, bytes]:
-    """A figure in all its forms, by the ending of its file; nothing where the facts hold none."""
-    return saved(name, lambda: FIGURES[name](facts))

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from moie.explain.drawing import draw_all
 from moie.runs.files import as_json, check_replaceable, check_writable, replace_folder
+from moie.runs.progress import Stages
 from moie.studies import curves, figures
 from moie.studies.comparison import gather
 from moie.studies.curves import Curves
@@ -19,26 +21,24 @@ def compare(
     out: Path | None = None,
     *,
     steps: int | None = None,
+    progress: Stages | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Path:
     """Compare the runs at or below a folder, or those in a file of curves, at their last steps or
     at `steps`; write a folder, as a whole. `check` is called now and then and may end it. Returns
     the page's path."""
+    progress = Stages(quiet=True) if progress is None else progress
     out = _target(path) if out is None else out
     out = out.resolve() if out.is_symlink() else out
     check_replaceable(out, (PAGE, FACTS), "a comparison")
-    found = curves.read(path)
+    with progress.stage("runs", 1):
+        found = curves.read(path)
     check_writable(out)
     check()
-    facts = gather(found, path.resolve().name, steps)
+    with progress.stage("statistics", 1):
+        facts = gather(found, path.resolve().name, steps)
     content = {FACTS: as_json(facts), "table.md": markdown(facts), ROWS: _evaluations(found)}
-    drawn = {}
-    for name in figures.FIGURES:
-        check()
-        forms = figures.draw(name, facts)
-        content |= {f"figures/{name}.{ending}": form for ending, form in forms.items()}
-        if forms:
-            drawn[name] = forms["svg"]
+    drawn = draw_all(figures.FIGURES, facts, content, progress, check)
     content[PAGE] = page(facts, drawn)
     replace_folder(out, content)
     return out / PAGE

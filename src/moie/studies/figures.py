@@ -9,7 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from moie.explain.drawing import GRID, INK, grid, saved, sheet
+from moie.explain.drawing import GRID, INK, grid, sheet
 from moie.studies.appearance import Look, looks
 from moie.studies.panels import Facts, height, labels, learners_of, legend, panels, ticks, unit_of
 
@@ -263,8 +263,3 @@ FIGURES: dict[str, Callable[[Facts], Figure | None]] = {
     "front": front,
     "distance": distance,
 }
-
-
-def draw(name: str, facts: Facts) -> dict[str, bytes]:
-    """A figure in all its forms, by the ending of its file; nothing where the facts hold none."""
-    return saved(f"comparison-{name}", lambda: FIGURES[name](facts))

@@ -114,6 +114,7 @@ def compare(
     *,
     out: str | os.PathLike[str] | None = None,
     steps: int | None = None,
+    quiet: bool = False,
 ) -> Path:
     """Compare the runs of a folder, or of a file of curves; the path of the page that shows it.
 
@@ -122,12 +123,14 @@ def compare(
         out: the folder to write; PATH/comparison without one. An older comparison is replaced.
         steps: compare after so many environment steps; after as many as the longest run has,
             without.
+        quiet: show no progress.
     """
     from moie.learn.config import require
+    from moie.runs.progress import Stages
     from moie.studies.comparing import compare as compare_runs
 
     good = steps is None or (isinstance(steps, int) and steps >= 1)
     require(good, "steps", steps, "at least 1")
     with stoppable() as check:
         folder = None if out is None else Path(out)
-        return compare_runs(Path(path), folder, steps=steps, check=check)
+        return compare_runs(Path(path), folder, steps=steps, progress=Stages(quiet), check=check)
