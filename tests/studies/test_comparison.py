@@ -343,7 +343,7 @@ def test_versions_and_machines_are_named() -> None:
     assert notices == [
         "Versions of jax differ: 0.9 in 1 run and none in 4 runs.",
         "Versions of moie differ: 0.1.0 in 4 runs and 0.2.0 in 1 run.",
-        "Runs were made on different machines: A CPU, x86_64, Linux, 64 cores: 1 run; not "
+        "Machines differ, or are not recorded: A CPU, x86_64, Linux, 64 cores: 1 run; not "
         "recorded: 4 runs.",
     ]
 

@@ -19,6 +19,11 @@ ALGORITHMS = (
 )
 
 
+def has_experts(algorithm: str) -> bool:
+    """Whether its policy is a mixture of experts."""
+    return algorithm == "moie" or "diffproto" in algorithm
+
+
 def require(condition: bool, name: str, value: object, expected: str) -> None:
     """Fail with a line that names the setting, its value and what was expected."""
     if not condition:
@@ -206,4 +211,4 @@ class LearnerConfig:
     @property
     def has_experts(self) -> bool:
         """Whether the policy is a mixture of experts."""
-        return self.algorithm == "moie" or "diffproto" in self.algorithm
+        return has_experts(self.algorithm)

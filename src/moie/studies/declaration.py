@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moie.errors import InputError
-from moie.learn.config import ALGORITHMS
+from moie.learn.config import ALGORITHMS, has_experts
 from moie.presets import task_preset
 from moie.runs.config import RunConfig, settings_of, unknown_setting, with_settings
 
@@ -108,8 +108,7 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
         mistakes.add("experts", "an empty list, expected at least one number")
     varied = [name for name, values in dimensions.items() if len(values) > 1]
     for base, algorithm in itertools.product(presets, algorithms):
-        has_experts = with_settings(base, {"algorithm": algorithm}).learner.has_experts
-        own = {"experts": experts} if has_experts else {}
+        own = {"experts": experts} if has_experts(algorithm) else {}
         grids = {**own, **dimensions, "seed": seeds}
         for values in itertools.product(*grids.values()):
             settings = dict(zip(grids, values, strict=True))

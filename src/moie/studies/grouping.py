@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moie.learn.config import ALGORITHMS
+from moie.learn.config import ALGORITHMS, has_experts
 from moie.runs.config import flat
 from moie.studies.curves import Curves
 
@@ -101,8 +101,7 @@ class Declared:
     def base(self) -> tuple[str, int]:
         """Algorithm, and number of experts or zero."""
         algorithm = self.settings["algorithm"]
-        has_experts = algorithm == "moie" or "diffproto" in algorithm
-        return algorithm, self.settings["experts"] if has_experts else 0
+        return algorithm, self.settings["experts"] if has_experts(algorithm) else 0
 
     @cached_property
     def choices(self) -> dict[str, str]:

@@ -277,7 +277,7 @@ class Remarks:
         if len(counts) < 2:
             return []
         each = [f"{name}: {runs(n)}" for name, n in sorted(counts.items())]
-        return [f"Runs were made on different machines: {'; '.join(each)}."]
+        return [f"Machines differ, or are not recorded: {'; '.join(each)}."]
 
     def _single(self) -> list[str]:
         """One run says nothing about how much runs differ."""
