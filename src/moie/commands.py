@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -191,11 +192,11 @@ def study(arguments: Sequence[str]) -> None:
         **options,
     )
     print(f"runs: {found.path}")
-    print(f"compare them with: moie compare {found.path}")
-    if found.failed:
-        lines = [f"  {one.name}: {one.error}" for one in found.failed]
+    print(f"compare them with: moie compare {shlex.quote(str(found.path))}")
+    if found.unfinished:
+        lines = [f"  {one.name}: {one.error or one.state}" for one in found.unfinished]
         raise InputError(
-            "\n".join([f"{len(lines)} of {len(found.statuses)} runs were given up", *lines])
+            "\n".join([f"{len(lines)} of {len(found.statuses)} runs are not done", *lines])
         )
 
 

@@ -1,6 +1,7 @@
 """Facts of a comparison recomputed with plain loops and SciPy, and each remark on what it needs."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -190,8 +191,8 @@ def test_a_study_that_asks_for_more_is_named() -> None:
     plan = [config("Walk-v0", "moie", s, iterations=60) for s in range(4)]
     problems, notices = remarks(curves(grid(("Walk-v0",), ("moie",)), plan))
     assert problems == [
-        "Walk-v0 is compared at 100,000 steps, the study asks for 300,000; 'moie study small' "
-        "goes on."
+        "Walk-v0 is compared at 100,000 steps, the study asks for 300,000; the study small, "
+        "started again, goes on."
     ]
     assert notices == []
 
@@ -205,7 +206,7 @@ def test_missing_seeds_and_learners_are_named_together() -> None:
         for seed in range(25)
     ]
     problems, notices = remarks(curves(grid(tasks, ("moie", "ppo"), range(3)), plan))
-    way_on = "; 'moie study small' goes on."
+    way_on = "; the study small, started again, goes on."
     assert problems == [
         "Swing-v0 and Walk-v0: TRPO is planned but has no run to compare" + way_on,
         "Swing-v0 and Walk-v0: seeds 3-24 of every learner are missing" + way_on,
@@ -302,7 +303,7 @@ def test_a_task_without_untrained_evaluations_is_not_normalised() -> None:
     assert found["aggregate"]["tasks"] == ["Swing-v0"]
     assert found["problems"] == [
         "Walk-v0 is left out of the aggregates: there is no evaluation of untrained policies, or "
-        "no learner became better than them."
+        "no learner became clearly better than them."
     ]
 
 
@@ -387,3 +388,36 @@ def test_synthetic_runs_end_as_real_ones_do() -> None:
     _, _, table = synthetic.run()
     assert list(table["learned_steps"]) == [*range(0, BUDGET, BATCH), BUDGET]
     assert table["steps"].iloc[-1] == table["steps"].iloc[-2] == BUDGET
+
+
+def test_learners_with_fewer_steps_are_compared_where_they_end() -> None:
+    runs = [*grid(("Walk-v0",), ("moie",)), *grid(("Walk-v0",), ("ppo",), batch_steps=2500)]
+    found = facts_of(curves(runs))
+    assert found["tasks"][0]["budget"] == 50_000
+    assert {one["learner"] for one in found["results"]} == {"moie K=10", "PPO"}
+    assert found["problems"] == []
+    assert found["notices"] == [
+        "Walk-v0 is compared at 50,000 steps, where the shortest complete runs end; more steps "
+        "than that have moie K=10 (100,000): --steps compares later."
+    ]
+
+
+def test_the_scale_of_features_costs_steps_that_are_planned() -> None:
+    one = run(standardise=True, scaling_batches=3)
+    plan = [config("Walk-v0", "moie", 0, standardise=True, scaling_batches=3)]
+    problems, _ = remarks(curves([one], plan))
+    assert "the study asks for 110,000" in problems[0]
+
+
+def test_a_run_that_could_not_be_read_is_named() -> None:
+    found = replace(curves(grid(("Walk-v0",))), unreadable=("b/run.json cannot be read",))
+    assert facts_of(found)["problems"] == ["A run is left out: b/run.json cannot be read."]
+
+
+def test_the_warning_about_few_runs_is_of_the_worst_interval() -> None:
+    few = [*grid(("Walk-v0",), ("moie", "ppo"), range(3)), run(algorithm="trpo", seed=0)]
+    coverage = facts_of(curves(few))["aggregate"]["coverage"]
+    assert coverage["fewest"] == 3
+    assert coverage["held"] < 0.9
+    many = curves(grid(("Walk-v0", "Swing-v0"), ("moie", "ppo"), range(25)))
+    assert facts_of(many)["aggregate"]["coverage"] is None

@@ -54,6 +54,19 @@ def test_a_run_without_rows_or_policy_is_there_all_the_same(folder: Path) -> Non
     assert "b" not in set(found.rows["run"])
 
 
+def test_a_run_that_can_not_be_read_is_named_and_takes_no_other_away(folder: Path) -> None:
+    (folder / "b" / "run.json").write_text("{")
+    found = curves.read(folder)
+    assert list(found.runs) == ["Pendulum-v1/moie-k3/s0"]
+    (problem,) = found.unreadable
+    assert "b/run.json cannot be read" in problem
+
+
+def test_a_study_json_of_another_program_is_not_ours(folder: Path) -> None:
+    (folder / "study.json").write_text('{"best_trial": 3}')
+    assert curves.read(folder).study is None
+
+
 def test_damage_is_named(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "curves.parquet"
     with pytest.raises(InputError, match="there are no runs in"):

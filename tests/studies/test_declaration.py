@@ -78,6 +78,32 @@ def test_grids_add_up_and_inherit() -> None:
     assert [one.config.learner.trust_region.bound for one in runs] == [0.02, 0.015, 0.02]
 
 
+def test_settings_that_an_algorithm_does_not_look_at_give_it_no_more_runs() -> None:
+    found = names("""
+    tasks = "pendulum"
+    algorithms = ["moie", "ppo", "trpo-diffproto-entropy"]
+    [settings]
+    temperature = [0.5, 1, 1.0]
+    clip = [0.1, 0.2]
+    entropy_fall = [0.005, 0.01]
+    """)
+    learners = [name.split("/")[1] for name in found]
+    assert len(learners) == 4 + 2 + 4
+    assert learners[0] == "moie-k10-temperature=0.5-entropy_fall=0.005"
+    assert [name for name in learners if name.startswith("ppo")] == ["ppo-clip=0.1", "ppo-clip=0.2"]
+
+
+def test_every_mistake_is_found_whatever_else_is_wrong() -> None:
+    assert len(mistakes("tasks = 'nope'\nalgorithms = 'nopp'\nexperts = [0, -1]")) == 4
+    assert len(mistakes("seeds = 'two'")) == 2
+    (found,) = mistakes("tasks = 'pendulum'\nexperts = 30\n[settings]\nbatch_steps = 20")
+    assert found.startswith("settings: experts is 30, expected no more than batch_steps (20)")
+    (found,) = mistakes("tasks = 'pendulum'\nseeds = 1_000_000_000")
+    assert found == "seeds: 1000000000, expected at most 10000"
+    (found,) = mistakes("tasks = 'pendulum'\nname = '..'")
+    assert found.startswith("name: '..', expected letters")
+
+
 @pytest.mark.parametrize(
     ("name", "runs", "iterations"),
     [

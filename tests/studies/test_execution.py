@@ -39,7 +39,7 @@ def finish(run: Path, attempt: int) -> Outcome:
 class Told:
     """A cluster with room for two, that ends one run at a time."""
 
-    slots = 2
+    slots, room = 2, 4
 
     def __init__(self, play: dict[str, Play]):
         self._play, self._numbers = play, itertools.count()
@@ -52,7 +52,7 @@ class Told:
         number = next(self._numbers)
         self.submitted.append(planned.name)
         self.running[number] = (planned.name, folder / planned.name)
-        assert len(self.running) <= 2 * self.slots
+        assert len(self.running) <= self.room
         return number
 
     def ended(self, handles: Any, timeout: float) -> list[tuple[int, Outcome]]:
@@ -112,9 +112,10 @@ def test_what_fails_is_tried_four_times_and_the_others_go_on(
     events = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [event["end"] for event in events].count("failed") == 4
 
-    assert len(run(tmp_path, planned, Told({}))) == 1  # started again, it is tried again
+    assert run(tmp_path, planned, Told({})) == []  # another driver of the same study leaves it
+    file.unlink()  # as the command does when the study is started again
+    assert len(run(tmp_path, planned, Told({}))) == 1
     assert set(states(tmp_path, planned)) == {"done"}
-    assert not list((tmp_path / "failures").iterdir())
 
 
 def test_a_run_that_gets_further_each_time_is_never_given_up(
@@ -128,6 +129,44 @@ def test_a_run_that_gets_further_each_time_is_never_given_up(
     run(tmp_path, planned, cluster)
     assert cluster.submitted.count(planned[0].name) == ITERATIONS
     assert set(states(tmp_path, planned)) == {"done"}
+
+
+def test_going_back_and_forth_is_no_progress(planned: list[Planned], tmp_path: Path) -> None:
+    def alternate(path: Path, attempt: int) -> Outcome:
+        advance(path, 5 if attempt % 2 else 3)  # rows that waited for an evaluation were lost
+        return Outcome("died", "the machine is gone")
+
+    cluster = Told({planned[0].name: alternate})
+    run(tmp_path, planned, cluster)
+    assert cluster.submitted.count(planned[0].name) == 1 + RETRIES
+    assert states(tmp_path, planned) == ["failed"] + 5 * ["done"]
+
+
+def test_a_run_that_ended_where_we_can_not_see_it_has_failed(
+    planned: list[Planned], tmp_path: Path
+) -> None:
+    cluster = Told({planned[0].name: lambda path, attempt: Outcome("done")})
+    notes = run(tmp_path, planned, cluster)
+    assert "it ended elsewhere: does its machine see" in notes[-1]
+    assert states(tmp_path, planned) == ["failed"] + 5 * ["done"]
+
+
+def test_a_cluster_without_machines_is_shown_what_is_wanted(
+    planned: list[Planned], tmp_path: Path
+) -> None:
+    cluster = Told({})
+    cluster.slots = 0
+    cluster.room = 2
+    run(tmp_path, planned, cluster)
+    assert set(states(tmp_path, planned)) == {"done"}
+
+
+def test_a_run_that_has_gone_further_is_done(planned: list[Planned], tmp_path: Path) -> None:
+    """Its rows may still wait for an evaluation; the checkpoint knows."""
+    advance(tmp_path / planned[0].name, 4)
+    (tmp_path / planned[0].name / "checkpoints" / f"{ITERATIONS + 1:06d}").mkdir(parents=True)
+    found = look(tmp_path, planned[0])
+    assert (found.state, found.iteration) == ("done", ITERATIONS)
 
 
 def test_a_run_that_another_process_works_on_is_left_to_it(

@@ -177,7 +177,7 @@ def test_a_run_that_fails_is_listed_and_the_study_goes_on(tmp_path: Path) -> Non
         tiny.command(*words), env=tiny.environment(**variables), capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert "2 of 4 runs were given up" in done.stderr
+    assert "2 of 4 runs are not done" in done.stderr
     assert "the motor is on fire" in done.stderr
     assert "Traceback" not in done.stderr
     status = tiny.moie_process("study", str(file), "--out", str(out), "--status")
@@ -195,6 +195,7 @@ def test_a_run_that_fails_is_listed_and_the_study_goes_on(tmp_path: Path) -> Non
         (["smoke", "--cpus", "2", "--address", "auto"], "leave it out with address"),
         (["smoke", "--iterations", "0"], "iterations is 0, expected at least 1"),
         (["smoke", "--cpus-per-run", "0"], "cpus_per_run is 0"),
+        (["smoke", "--worker-timeout", "0"], "worker_timeout is 0.0, expected a positive number"),
     ],
 )
 def test_wrong_words_start_nothing(
@@ -221,12 +222,28 @@ def test_runs_with_other_settings_are_all_named(by_hand: Path, tmp_path: Path) -
     assert tiny.contents(by_hand) == before
 
 
+def test_a_part_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(moie.InputError, match="part of a study is 'sedes', expected one of tasks"):
+        moie.study_status("smoke", out=tmp_path, sedes=[0])
+    one = moie.study_status("smoke", out=tmp_path, seeds=0, tasks="pendulum", algorithms="ppo")
+    assert [status.name for status in one.statuses] == ["Pendulum-v1/ppo/s0"]
+
+
+def test_a_damaged_run_stops_a_study_but_not_its_status(by_hand: Path, tmp_path: Path) -> None:
+    out, file = tiny.copy(by_hand, tmp_path / "copy"), declare(tmp_path)
+    (out / runs_of(file)[0].name / "run.json").write_text("{")
+    with pytest.raises(moie.InputError, match=r"run\.json cannot be read"):
+        moie.study(file, out=out, quiet=True)
+    assert len(moie.study_status(file, out=out).statuses) == 4
+
+
 def test_a_study_whose_runs_are_done_starts_no_ray(
     by_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tiny.copy(by_hand, tmp_path / "copy")
     monkeypatch.setattr("moie.studies.studying.check_ray", lambda: pytest.fail("not needed"))
     done = moie.study(declare(tmp_path), out=out, quiet=True)
+    assert len(curves.read(out / "curves.parquet").rows) == 4 * (ITERATIONS + 1)
     assert [status.state for status in done.statuses] == ["done"] * 4
     assert not done.failed
     part = moie.study_status(declare(tmp_path), out=out, algorithms=["ppo"], seeds=[1])
@@ -234,4 +251,4 @@ def test_a_study_whose_runs_are_done_starts_no_ray(
     fewer = moie.study_status(declare(tmp_path), out=out, iterations=10)
     assert {status.state for status in fewer.statuses} == {"done"}
     more = moie.study_status(declare(tmp_path), out=out, iterations=50)
-    assert {(status.state, status.iteration) for status in more.statuses} == {("stopped", 41)}
+    assert {(status.state, status.iteration) for status in more.statuses} == {("stopped", 40)}

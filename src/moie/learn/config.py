@@ -30,6 +30,21 @@ def require(condition: bool, name: str, value: object, expected: str) -> None:
         raise InputError(f"{name} is {value!r}, expected {expected}")
 
 
+def unused_parts(algorithm: str) -> set[str]:
+    """Parts of the configuration, and single settings, that an algorithm does not look at."""
+    kind = algorithm.split("-")[0]
+    unused = {"ppo", "trpo"} - {kind}
+    if algorithm != "moie":
+        unused |= {"bound", "update", "selection"}
+    if not has_experts(algorithm):
+        unused |= {"experts", "temperature"}
+    if algorithm not in ("ppo", "trpo"):
+        unused |= {"network"}
+    if algorithm != "moie" and not algorithm.endswith("-entropy"):
+        unused |= {"entropy_fraction", "entropy_fall"}
+    return unused
+
+
 @dataclass(frozen=True)
 class PolicyConfig:
     """The mixture policy."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from tyro.conf import Suppress
 
 from moie.errors import InputError
-from moie.learn.config import LearnerConfig, require
+from moie.learn.config import LearnerConfig, require, unused_parts
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,19 @@ def _as_type_of(default: Any, value: Any, name: str) -> Any:
 def to_json(config: RunConfig) -> dict[str, Any]:
     """Plain nested dictionaries."""
     return dataclasses.asdict(config)
+
+
+def unused_settings(algorithm: str) -> set[str]:
+    """Names of the settings that change nothing about an algorithm."""
+    unused = unused_parts(algorithm)
+    return {name for name, path in settings_of(RunConfig).items() if unused & set(path)}
+
+
+def differences(old: RunConfig, new: RunConfig) -> list[tuple[str, Any, Any]]:
+    """Name and both values of every setting that differs, other than the number of iterations."""
+    before, after = flat(to_json(old)), flat(to_json(new))
+    names = [name for name in before if name != "iterations" and before[name] != after[name]]
+    return [(name, before[name], after[name]) for name in names]
 
 
 def flat(content: dict[str, Any]) -> dict[str, Any]:

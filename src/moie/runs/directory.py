@@ -134,7 +134,14 @@ class RunDirectory:
             if content["format"] != FORMAT:
                 raise ValueError("it was not written by moie")
             return from_json(content["config"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (
+            InputError,
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ) as error:
             raise InputError(f"{self.config_file} cannot be read: {error}") from error
 
     def started_with(self) -> dict[str, str]:
@@ -153,6 +160,11 @@ class RunDirectory:
             for name, old in before.items()
             if now.get(name) != old
         ]
+
+    def iterations_saved(self) -> int:
+        """In the newest checkpoint."""
+        names = (path.name for path in self.checkpoints.glob("[0-9]*"))
+        return max((int(name) for name in names if name.isdigit()), default=0)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

@@ -13,13 +13,15 @@ SEED = 0
 """Of the bootstrap: the same runs give the same page."""
 FEW = 20
 """With fewer runs a task than this, how much the intervals promise is simulated."""
+CLEARLY = 0.02
+"""Below the level, for a simulation of few hundred repeats."""
 THRESHOLDS = 201
 
 
 def scale(selection: Selection, task: str) -> dict[str, Any] | None:
     """What counts as zero and one on a task: the untrained policy, mean over all runs, and the
     learner with the largest mean final return. None where no untrained policy was evaluated, or
-    nobody has become better than it."""
+    nobody has become better than that by more than untrained policies differ."""
     first = [
         run.measured["return_sampled"][0]
         for run in selection.runs
@@ -28,7 +30,7 @@ def scale(selection: Selection, task: str) -> dict[str, Any] | None:
     groups = [group for group in selection.groups if group.task == task]
     means = [float(group.finals("return_sampled").mean()) for group in groups]
     best = int(np.argmax(means))
-    if not first or not means[best] > np.mean(first):
+    if not first or not means[best] - np.mean(first) > np.std(first):
         return None
     return {
         "untrained": float(np.mean(first)),
@@ -62,7 +64,6 @@ def aggregate(
     top = max(runs.max() for one in scores for runs in one)
     tau = np.linspace(min(0.0, *(runs.min() for one in scores for runs in one)), top, THRESHOLDS)
     each = list(zip(scores, shares, strict=True))
-    runs = [len(of_task) for of_task in min(scores, key=lambda one: sum(map(len, one)))]
     return {
         "tasks": list(known),
         "learners": [learner.name for learner in learners],
@@ -73,16 +74,22 @@ def aggregate(
         "thresholds": tau.tolist(),
         "profiles": [_profile(*one, tau) for one in each],
         "improvement": [[_improvement(mine, other) for other in each] for mine in each],
-        "coverage": _coverage(runs),
+        "coverage": _coverage(scores),
     }
 
 
-def _coverage(runs: list[int]) -> dict[str, Any] | None:
-    """How much an interval of 95% promises with so few runs, if they are few."""
-    if not 2 <= min(runs) < FEW:
+def _coverage(scores: list[Scores]) -> dict[str, Any] | None:
+    """How often the worst of the intervals would hold the truth, if runs are few and that is
+    clearly less often than it promises."""
+    layouts = {tuple(sorted(len(runs) for runs in one)) for one in scores}
+    few = [layout for layout in layouts if 2 <= layout[0] < FEW]
+    if not few:
         return None
-    held = statistics.simulated_coverage(runs, np.random.default_rng(SEED))
-    return {"fewest": min(runs), "tasks": len(runs), "held": held}
+    rng = np.random.default_rng(SEED)
+    held, worst = min((statistics.simulated_coverage(one, rng), one) for one in sorted(few))
+    if held > statistics.LEVEL - CLEARLY:
+        return None
+    return {"fewest": worst[0], "tasks": len(worst), "held": held}
 
 
 def as_facts(found: Interval) -> dict[str, Any]:

@@ -39,6 +39,8 @@ class Resources:
     def __post_init__(self) -> None:
         require(self.cpus is None or self.cpus >= 1, "cpus", self.cpus, "at least 1")
         require(self.cpus_per_run >= 1, "cpus_per_run", self.cpus_per_run, "at least 1")
+        timeout = self.worker_timeout
+        require(timeout > 0, "worker_timeout", timeout, "a positive number of seconds")
         if self.address is not None and self.cpus is not None:
             raise InputError("cpus is of a cluster that is started here; leave it out with address")
 
@@ -51,18 +53,24 @@ class Cluster:
         self._work = ray.remote(
             num_cpus=resources.cpus_per_run, max_retries=0, scheduling_strategy="SPREAD"
         )(work)
-        if self.slots == 0:
+        most = max(self._cpus(), default=0)
+        if 0 < most < resources.cpus_per_run:  # without any, more machines may be to come
             raise InputError(
-                f"cpus_per_run is {resources.cpus_per_run}, no machine of the cluster has as many"
+                f"cpus_per_run is {resources.cpus_per_run}, the largest machine of the cluster "
+                f"has {most}"
             )
+
+    def _cpus(self) -> list[int]:
+        """Of each machine."""
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        if not nodes and self._resources.address is None:
+            raise RuntimeError("the cluster that was started here is gone")
+        return [int(node.get("CPU", 0)) for node in nodes]
 
     @property
     def slots(self) -> int:
         """Runs that can go on at the same time."""
-        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        if not nodes and self._resources.address is None:
-            raise RuntimeError("the cluster that was started here is gone")
-        return sum(int(node.get("CPU", 0)) // self._resources.cpus_per_run for node in nodes)
+        return sum(cpus // self._resources.cpus_per_run for cpus in self._cpus())
 
     def submit(self, folder: Path, planned: Planned) -> Any:
         """Have a run worked on, as soon as there is room; what stands for it from now on."""
@@ -110,7 +118,7 @@ def _check_reachable(address: str) -> None:
     if not host or not port.isdigit():
         return  # "auto", or something that Ray may know
     try:
-        socket.create_connection((host, int(port)), REACH).close()
+        socket.create_connection((host.strip("[]"), int(port)), REACH).close()
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(

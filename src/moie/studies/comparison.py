@@ -52,7 +52,7 @@ def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
         "learners": [_learner(selection, learner) for learner in selection.learners],
         "results": results,
         "aggregate": aggregate(selection, scales),
-        "problems": remarks.problems() + _without_scale(scales),
+        "problems": remarks.problems(_unreadable(curves)) + _without_scale(scales),
         "notices": remarks.notices(),
         **_provenance(selection),
     }
@@ -72,10 +72,14 @@ def _task(selection: Selection, task: str, scale: dict[str, Any] | None) -> Fact
     }
 
 
+def _unreadable(curves: Curves) -> list[str]:
+    return [f"A run is left out: {what}." for what in curves.unreadable]
+
+
 def _without_scale(scales: dict[str, dict[str, Any] | None]) -> list[str]:
     return [
         f"{task} is left out of the aggregates: there is no evaluation of untrained policies, or "
-        "no learner became better than them."
+        "no learner became clearly better than them."
         for task, found in scales.items()
         if found is None
     ]

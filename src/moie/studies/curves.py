@@ -27,6 +27,7 @@ from moie.runs.records import read as read_rows
 
 FORMAT, VERSION = "moie-curves", 1
 STUDY_FILE, CURVES_FILE = "study.json", "curves.parquet"
+STUDY_FORMAT = "moie-study"
 KEYS = {
     "run": pa.string(),
     "task": pa.string(),
@@ -50,6 +51,8 @@ class Curves:
     """By name: `config`, `versions` and `host` as in run.json."""
     study: dict[str, Any] | None
     """The content of study.json, where the runs belong to one."""
+    unreadable: tuple[str, ...] = ()
+    """What is wrong with runs that could not be read."""
 
 
 def run_directories(folder: Path) -> list[Path]:
@@ -96,21 +99,26 @@ def gather(folder: Path) -> Curves:
     found = run_directories(folder)
     if not found:
         raise InputError(f"there are no runs in {folder}")
-    tables, runs = [], {}
+    tables, runs, unreadable = [], {}, []
     for path in found:
         name = path.relative_to(folder).as_posix()
-        table, runs[name] = _one(RunDirectory.open(path), name)
-        tables.append(table)
-    return Curves(_as_frame(tables), runs, read_study(folder))
+        try:
+            table, runs[name] = _one(RunDirectory.open(path), name)
+            tables.append(table)
+        except InputError as error:
+            unreadable.append(str(error))
+    return Curves(_as_frame(tables), runs, read_study(folder), tuple(unreadable))
 
 
 def read_study(folder: Path) -> dict[str, Any] | None:
     """The declaration that a study left in its folder."""
     file = folder / STUDY_FILE
     try:
-        return json.loads(file.read_text()) if file.exists() else None
+        content = json.loads(file.read_text()) if file.exists() else None
     except ValueError as error:
         raise InputError(f"{file} cannot be read: {error}") from error
+    is_ours = isinstance(content, dict) and content.get("format") == STUDY_FORMAT
+    return content if is_ours else None  # other programs have studies, too
 
 
 def _as_frame(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:

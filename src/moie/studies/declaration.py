@@ -14,10 +14,19 @@ from typing import Any
 from moie.errors import InputError
 from moie.learn.config import ALGORITHMS, has_experts
 from moie.presets import task_preset
-from moie.runs.config import RunConfig, settings_of, unknown_setting, with_settings
+from moie.runs.config import (
+    RunConfig,
+    flat,
+    settings_of,
+    to_json,
+    unknown_setting,
+    unused_settings,
+    with_settings,
+)
 
 OWN = {"task": "tasks", "algorithm": "algorithms", "experts": "experts", "seed": "seeds"}
 """Settings that are dimensions of the grid, and the dimension's name."""
+MOST_SEEDS = 10_000
 Values = Sequence[Any] | str | int | float
 
 
@@ -83,7 +92,7 @@ def listed(values: Values) -> list[Any]:
 def plan(study: Study, mistakes: Mistakes | None = None) -> list[Planned]:
     """Every run of a study, in order: all learners and tasks of the first seed come first."""
     mistakes = Mistakes() if mistakes is None else mistakes
-    if not re.fullmatch(r"[\w.-]+", study.name):
+    if not re.fullmatch(r"\w[\w.-]*", study.name):
         mistakes.add("name", f"{study.name!r}, expected letters, digits, '.', '_' and '-'")
     if not study.grids:
         mistakes.add("grid", "there is none")
@@ -103,13 +112,16 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
     algorithms = _algorithms(listed(grid.algorithms), mistakes)
     dimensions = _dimensions(grid.settings, mistakes)
     seeds = _seeds(grid.seeds, mistakes)
-    experts = listed(grid.experts)
-    if not experts:
+    experts = [one for one in listed(grid.experts) if _is_good("experts", one, mistakes)]
+    if not listed(grid.experts):
         mistakes.add("experts", "an empty list, expected at least one number")
-    varied = [name for name, values in dimensions.items() if len(values) > 1]
     for base, algorithm in itertools.product(presets, algorithms):
+        unused = unused_settings(algorithm)
         own = {"experts": experts} if has_experts(algorithm) else {}
-        grids = {**own, **dimensions, "seed": seeds}
+        # what an algorithm does not look at gives it no runs of its own
+        used = {n: v[:1] if n in unused else v for n, v in dimensions.items()}
+        varied = [name for name, values in used.items() if len(values) > 1]
+        grids = {**own, **used, "seed": seeds}
         for values in itertools.product(*grids.values()):
             settings = dict(zip(grids, values, strict=True))
             try:
@@ -117,14 +129,15 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
             except InputError as error:
                 mistakes.add("settings", error)
                 continue
-            yield Planned(run_name(config, {name: settings[name] for name in varied}), config)
+            yield Planned(run_name(config, varied), config)
 
 
-def run_name(config: RunConfig, varied: Mapping[str, Any]) -> str:
+def run_name(config: RunConfig, varied: Sequence[str]) -> str:
     """TASK/LEARNER/sSEED; the learner's name has the settings that a grid varies."""
     learner = config.learner
     size = f"-k{learner.policy.experts}" if learner.has_experts else ""
-    marks = "".join(f"-{name}={value}" for name, value in varied.items())
+    values = flat(to_json(config))
+    marks = "".join(f"-{name}={values[name]}" for name in varied)
     parts = (config.task, f"{learner.algorithm}{size}{marks}", f"s{config.seed}")
     return "/".join(re.sub(r"[^\w.=-]+", "_", part) for part in parts)
 
@@ -151,6 +164,9 @@ def _algorithms(names: list[Any], mistakes: Mistakes) -> list[str]:
 
 
 def _seeds(seeds: Values, mistakes: Mistakes) -> list[int]:
+    if isinstance(seeds, int) and seeds > MOST_SEEDS:
+        mistakes.add("seeds", f"{seeds}, expected at most {MOST_SEEDS}")
+        return []
     values = list(range(seeds)) if isinstance(seeds, int) else listed(seeds)
     good = [s for s in values if isinstance(s, int) and not isinstance(s, bool) and s >= 0]
     if not good or good != values or isinstance(seeds, bool):
@@ -179,15 +195,16 @@ def _dimensions(settings: Mapping[str, Any], mistakes: Mistakes) -> dict[str, li
             values = [value]
         if not values:
             mistakes.add("settings", f"{name} is an empty list, expected at least one value")
-        good = [one for one in values if _is_good(base, name, one, mistakes)]
+        good = [one for one in values if _is_good(name, one, mistakes)]
         if good:
             found[name] = good
     return found
 
 
-def _is_good(base: RunConfig, name: str, value: Any, mistakes: Mistakes) -> bool:
+def _is_good(name: str, value: Any, mistakes: Mistakes) -> bool:
+    """On its own; what settings ask of each other is checked where they meet, in a run."""
     try:
-        with_settings(base, {name: value})
+        with_settings(RunConfig("Pendulum-v1"), {"algorithm": "ppo", name: value})
     except InputError as error:
         mistakes.add("settings", error)
         return False

@@ -4,7 +4,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from moie.errors import Stopped
 from moie.runs.files import writing
 from moie.studies.cluster import Cluster
 from moie.studies.declaration import Planned
-from moie.studies.status import RunStatus, failure_file, look, write_failure
+from moie.studies.status import RunStatus, look, write_failure
 from moie.studies.work import Outcome
 
 RETRIES = 3
@@ -51,8 +51,7 @@ class Execution:
         self._running: dict[Any, Attempt] = {}
         for one in planned:
             status = look(folder, one)
-            if status.state != "done":
-                failure_file(folder, one.name).unlink(missing_ok=True)
+            if status.state not in ("done", "failed"):
                 self._waiting.append(Attempt(one, iteration=status.iteration))
 
     def go(self) -> None:
@@ -68,7 +67,7 @@ class Execution:
 
     def _submit(self) -> None:
         """Some more than there is room for: a cluster that can grow sees that it should."""
-        now, room = time.monotonic(), 2 * self._cluster.slots
+        now, room = time.monotonic(), 2 * max(1, self._cluster.slots)
         for _ in range(len(self._waiting)):
             if len(self._running) >= room:
                 break
@@ -94,6 +93,12 @@ class Execution:
 
     def _ended(self, attempt: Attempt, outcome: Outcome) -> None:
         status = look(self._folder, attempt.planned)
+        if outcome.end == "done" and status.state != "done":
+            time.sleep(POLL)  # a file system that many machines share may be late
+            status = look(self._folder, attempt.planned)
+            if status.state != "done":
+                error = f"it ended elsewhere: does its machine see {self._folder}?"
+                outcome = replace(outcome, end="failed", error=error)
         self._log(status, outcome)
         if outcome.end == "done":
             value = "" if status.value is None else f", return {status.value:.1f}"
@@ -106,7 +111,7 @@ class Execution:
     def _failed(self, attempt: Attempt, status: RunStatus, outcome: Outcome) -> None:
         """Again, unless it failed too often without getting any further."""
         attempt.failures = 1 if status.iteration > attempt.iteration else attempt.failures + 1
-        attempt.iteration = status.iteration
+        attempt.iteration = max(attempt.iteration, status.iteration)
         said = f"{outcome.end}: {status.name} after iteration {status.iteration}: {outcome.error}"
         if attempt.failures <= RETRIES:
             self._note(f"{said}; try {attempt.failures} of {RETRIES + 1}, another one follows")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moie.learn.config import ALGORITHMS, has_experts
-from moie.runs.config import flat
+from moie.runs.config import flat, unused_settings
 from moie.studies.curves import Curves
 
 NAMES = {
@@ -94,8 +94,11 @@ class Declared:
 
     @property
     def steps(self) -> int:
-        """That it is to learn from."""
-        return self.settings["iterations"] * self.settings["batch_steps"]
+        """That it is to learn from; the first iteration has more where it finds the scale."""
+        batches = self.settings["iterations"]
+        if self.settings["standardise"]:
+            batches += self.settings["scaling_batches"] - 1
+        return batches * self.settings["batch_steps"]
 
     @property
     def base(self) -> tuple[str, int]:
@@ -106,7 +109,7 @@ class Declared:
     @cached_property
     def choices(self) -> dict[str, str]:
         """Settings that could make it another learner, as JSON."""
-        ignored = NOT_THE_LEARNER if self.base[1] else (*NOT_THE_LEARNER, "temperature")
+        ignored = {*NOT_THE_LEARNER, *unused_settings(self.settings["algorithm"])}
         named = {name: value for name, value in self.settings.items() if name not in ignored}
         return {name: json.dumps(value) for name, value in named.items()}
 
@@ -127,6 +130,11 @@ class Run(Declared):
     def reached(self) -> int:
         """Steps at its last evaluation; -1 without any."""
         return int(self.at[-1]) if len(self.at) else -1
+
+    @property
+    def is_complete(self) -> bool:
+        """As far as it was to go."""
+        return self.reached >= self.steps
 
 
 def runs_of(curves: Curves) -> list[Run]:

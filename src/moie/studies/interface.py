@@ -23,6 +23,11 @@ class StudyRuns:
     statuses: list[RunStatus]
 
     @property
+    def unfinished(self) -> list[RunStatus]:
+        """Runs that are not done."""
+        return [status for status in self.statuses if status.state != "done"]
+
+    @property
     def failed(self) -> list[RunStatus]:
         """Runs that were given up."""
         return [status for status in self.statuses if status.state == "failed"]
@@ -39,20 +44,16 @@ def _study(
     part: dict[str, Any],
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
     """Folder, declaration, all its runs, and those that are meant."""
-    from moie.rollout import tasks
     from moie.studies.declaration import Study, plan
     from moie.studies.reading import load as load_study
-    from moie.studies.studying import check_runs, part_of, with_iterations
+    from moie.studies.studying import part_of, with_iterations
 
     if isinstance(study, Study):
         declared, planned = study, plan(study)
     else:
         declared, planned = load_study(os.fspath(study))
-    if part.get("tasks"):
-        part = part | {"tasks": [tasks.resolve(task) for task in part["tasks"]]}
     folder = Path("runs") / declared.name if out is None else Path(out)
     meant = with_iterations(part_of(planned, **part), iterations)
-    check_runs(folder, meant)
     return folder, declared, planned, meant
 
 
@@ -83,10 +84,11 @@ def study(
     """
     from moie.studies.cluster import Resources
     from moie.studies.progress import StudyProgress
-    from moie.studies.studying import run_study, write_declaration
+    from moie.studies.studying import check_runs, run_study, write_declaration
 
     resources = Resources(address, cpus, cpus_per_run, worker_timeout)
     folder, declared, planned, meant = _study(study, out, iterations, part)
+    check_runs(folder, meant)
     write_declaration(folder, declared, planned)
     with stoppable() as check:
         progress = StudyProgress(declared.name, quiet)

@@ -92,7 +92,8 @@ def _grid(shared: dict[str, Any], table: dict[str, Any], where: str, mistakes: M
         if not all(isinstance(one, kinds) and not isinstance(one, bool) for one in each):
             mistakes.add(f"{where}{key}", f"{value!r}, expected {_kind(kinds[0])}")
             values.pop(key)
-            values.setdefault("tasks", ["pendulum"])  # so that no second mistake follows from this
+            if key == "tasks":
+                values["tasks"] = "pendulum"  # so that no second mistake follows from this
     return Grid(**values, settings=settings)
 
 

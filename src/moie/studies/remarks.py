@@ -5,6 +5,7 @@ that it is about, and where there is one, the way out.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from moie.studies.grouping import Declared, Learner, Run, said
 from moie.studies.selection import Selection, is_late, last_part
@@ -16,7 +17,7 @@ class Remarks:
 
     def __init__(self, selection: Selection, study: str | None):
         self.of = selection
-        self.way_on = "" if study is None else f"; 'moie study {study}' goes on"
+        self.way_on = "" if study is None else f"; the study {study}, started again, goes on"
         self.name = {run.name: self._learner(run).name for run in selection.runs}
         self.found: dict[tuple[str, Learner], list[Run]] = defaultdict(list)
         for run in selection.runs:
@@ -28,8 +29,10 @@ class Remarks:
     def _learner(self, run: Declared) -> Learner:
         return self.of.grouping.learner(run)
 
-    def problems(self) -> list[str]:
+    def problems(self, unreadable: Sequence[str] = ()) -> list[str]:
+        """`unreadable`: what is wrong with runs that could not be read."""
         return [
+            *unreadable,
             *self._budget(),
             *self._short(),
             *self._unmeasured(),
@@ -43,6 +46,7 @@ class Remarks:
     def notices(self) -> list[str]:
         return [
             *self._mixed(is_planned=True),
+            *self._cut(),
             *self._unexpected(),
             *self._evaluations(),
             *self._settings_between_tasks(),
@@ -66,6 +70,25 @@ class Remarks:
                 said_of.append(
                     f"{task} is compared at {budget:,} steps: no run was evaluated at "
                     f"{self.of.steps:,} or later."
+                )
+        return said_of
+
+    def _cut(self) -> list[str]:
+        """Runs that have learned from more steps than are compared."""
+        if self.of.steps is not None:
+            return []
+        said_of = []
+        for task, budget in self.of.budgets.items():
+            further = {
+                group.learner.name: max(run.reached for run in group.runs)
+                for group in self.of.groups
+                if group.task == task and any(run.reached > budget for run in group.runs)
+            }
+            if further:
+                each = [f"{name} ({steps:,})" for name, steps in further.items()]
+                said_of.append(
+                    f"{task} is compared at {budget:,} steps, where the shortest complete runs "
+                    f"end; more steps than that have {listed(each)}: --steps compares later."
                 )
         return said_of
 

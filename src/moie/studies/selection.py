@@ -104,8 +104,8 @@ class Selection:
 
 
 def select(runs: list[Run], plan: list[Declared], steps: int | None = None) -> Selection:
-    """Every task at its budget: the most steps that one of its runs was evaluated at, but no more
-    than `steps`."""
+    """Every task at its budget: the fewest steps that a complete run of it has, or where none is
+    complete, the most that one was evaluated at; with `steps`, the last evaluation up to them."""
     found = Selection(runs, plan, Grouping([*runs, *plan]), steps)
     by_task: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
@@ -116,7 +116,9 @@ def select(runs: list[Run], plan: list[Declared], steps: int | None = None) -> S
         if not len(at):
             found.unmeasured += by_task[task]
             continue
-        found.budgets[task] = int(at.max())
+        complete = [run.reached for run in by_task[task] if run.is_complete]
+        is_free = steps is None and bool(complete)
+        found.budgets[task] = min(complete) if is_free else int(at.max())
         _add_task(found, task, by_task[task])
     if not found.groups:
         asked = "" if steps is None else f" at {steps:,} steps or before"

@@ -48,19 +48,14 @@ def write_failure(folder: Path, name: str, content: dict[str, Any]) -> None:
     write_bytes(file, as_json(content))
 
 
-def is_done(folder: Path, planned: Planned) -> bool:
-    """Learned all its iterations, and measured the result."""
-    rows = read_last(RunDirectory(folder / planned.name).metrics_file)
-    return bool(rows) and rows[-1]["iteration"] >= planned.config.iterations
-
-
 def look(folder: Path, planned: Planned) -> RunStatus:
     """At one run."""
     run, wanted = RunDirectory(folder / planned.name), planned.config.iterations
     rows = read_last(run.metrics_file)
     error = _error(failure_file(folder, planned.name))
     state: State = "waiting"
-    if rows and rows[-1]["iteration"] >= wanted:
+    saved = run.iterations_saved()
+    if (rows and rows[-1]["iteration"] >= wanted) or saved > wanted:
         state = "done"
     elif run.is_busy():
         state = "running"
@@ -68,7 +63,9 @@ def look(folder: Path, planned: Planned) -> RunStatus:
         state = "failed"
     elif run.config_file.exists():
         state = "stopped"
-    iteration = min(rows[-1]["iteration"] + 1, wanted) if rows else 0
+    # The last row of a run only measures; others may still wait for an evaluation.
+    counted = rows[-1]["iteration"] + ("seconds_total" in rows[-1]) if rows else 0
+    iteration = min(max(counted, saved), wanted)
     values = [row["return_sampled"] for row in rows if row.get("return_sampled") is not None]
     value = values[-1] if values else None
     return RunStatus(planned.name, state, iteration, wanted, value, _pace(rows), error)

@@ -1,30 +1,35 @@
 """`moie study`: everything is checked first, then the runs are made, then their curves gathered."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from moie.errors import InputError
 from moie.learn.config import require
-from moie.runs.config import RunConfig, flat, to_json
+from moie.rollout import tasks
+from moie.runs.config import RunConfig, differences, to_json
 from moie.runs.directory import RunDirectory
 from moie.runs.files import as_json, write_bytes, writing
 from moie.studies import curves
 from moie.studies.cluster import Resources, check_ray
-from moie.studies.declaration import OWN, Mistakes, Planned, Study
+from moie.studies.declaration import OWN, Mistakes, Planned, Study, Values, listed
 from moie.studies.progress import StudyProgress
-from moie.studies.status import RunStatus
+from moie.studies.status import RunStatus, failure_file
 from moie.studies.supervision import Supervision
 
-FORMAT = "moie-study"
 
-
-def part_of(planned: list[Planned], **chosen: Sequence[Any] | None) -> list[Planned]:
+def part_of(planned: list[Planned], **chosen: Values | None) -> list[Planned]:
     """The runs with the chosen values; a value that no run has is a mistake."""
-    for dimension, values in chosen.items():
-        if values is None:
+    for dimension, given in chosen.items():
+        expected = f"one of {', '.join(OWN.values())}"
+        require(dimension in OWN.values(), "part of a study", dimension, expected)
+        if given is None:
             continue
+        values = listed(given)
+        if dimension == "tasks":
+            values = [tasks.resolve(task) for task in values]
         present = {_value(one.config, dimension) for one in planned}
         for value in values:
             expected = ", ".join(str(v) for v in sorted(present, key=str) if v is not None)
@@ -55,7 +60,7 @@ def check_runs(folder: Path, planned: list[Planned]) -> None:
     for one in planned:
         path = folder / one.name
         if not (path / "run.json").exists():
-            if path.exists() and any(path.iterdir()):
+            if path.exists() and not (path.is_dir() and not any(path.iterdir())):
                 mistakes.add(one.name, "exists and is not a run")
             continue
         try:
@@ -63,22 +68,15 @@ def check_runs(folder: Path, planned: list[Planned]) -> None:
         except InputError as error:
             mistakes.add(one.name, error)
             continue
-        for name, old, new in _differences(there, one.config):
+        for name, old, new in differences(there, one.config):
             mistakes.add(one.name, f"was made with {name} = {old}, the study wants {new}")
     mistakes.check(f"{folder} does not fit the study: it")
-
-
-def _differences(old: RunConfig, new: RunConfig) -> list[tuple[str, Any, Any]]:
-    """Settings that differ, other than the number of iterations."""
-    before, after = flat(to_json(old)), flat(to_json(new))
-    names = [name for name in before if name != "iterations" and before[name] != after[name]]
-    return [(name, before[name], after[name]) for name in names]
 
 
 def write_declaration(folder: Path, study: Study, planned: list[Planned]) -> None:
     """study.json: all runs that the study wants, with their exact configurations."""
     runs = [{"run": one.name, "config": to_json(one.config)} for one in planned]
-    content = {"format": FORMAT, "name": study.name, "description": study.description}
+    content = {"format": curves.STUDY_FORMAT, "name": study.name, "description": study.description}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     write_bytes(folder / curves.STUDY_FILE, as_json(content | {"runs": runs}))
@@ -92,6 +90,8 @@ def run_study(
     check: Callable[[], None],
 ) -> list[RunStatus]:
     """Make the runs that are not done, and gather all curves however that ends."""
+    for one in planned:
+        failure_file(folder, one.name).unlink(missing_ok=True)
     supervision = Supervision(folder, planned, resources, progress, check)
     if all(status.state == "done" for status in supervision.statuses()):
         progress.note(f"all {len(planned)} runs are done")
@@ -99,8 +99,11 @@ def run_study(
         check_ray()
         try:
             supervision.go()
-        finally:
-            write_curves(folder)
+        except BaseException:
+            with contextlib.suppress(InputError):  # what is raised already is the news
+                write_curves(folder)
+            raise
+    write_curves(folder)
     return supervision.statuses()
 
 

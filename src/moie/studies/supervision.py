@@ -22,8 +22,8 @@ from moie.studies.execution import PATIENCE
 from moie.studies.progress import StudyProgress
 from moie.studies.status import RunStatus, look
 
-DRIVERS = 3
-"""That may end one after the other without any iteration in between."""
+PAUSES = (1.0, 15.0, 60.0)
+"""Seconds before another driver follows one that ended, without any iteration in between."""
 POLL = 1.0
 
 
@@ -57,34 +57,40 @@ class Supervision:
         """Until every run is done or given up, with as many drivers as that takes."""
         failures, before = 0, -1
         with self._progress.shown():
-            while not self._one_driver():
+            while not self._one_driver(is_first=before < 0):
                 iterations = sum(status.iteration for status in self.statuses())
                 failures = 1 if iterations > before else failures + 1
                 before = iterations
-                if failures >= DRIVERS:
+                if failures > len(PAUSES):
                     raise InputError(
-                        f"Ray ended {DRIVERS} times without getting any further; what it said is "
+                        f"Ray ended {failures} times without getting any further; what it said is "
                         f"in {self.log_file}; the same command goes on when that is mended"
                     )
                 self._progress.note(f"Ray ended unexpectedly, see {self.log_file}; starting again")
+                self._pause(PAUSES[failures - 1])
 
-    def _one_driver(self) -> bool:
-        """Whether it came to its end."""
+    def _pause(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self._check()
+            time.sleep(0.1)
+
+    def _one_driver(self, is_first: bool) -> bool:
+        """Whether it came to its end. What is wrong at the first is for the user to mend; what is
+        wrong at a later one (a cluster that is not back yet) may mend itself."""
         process, connection = self._start()
         try:
-            runs = [(one.name, to_json(one.config)) for one in self._planned]
-            resources = dataclasses.asdict(self._resources)
-            connection.send((str(self._folder.absolute()), runs, resources))
+            self._brief(connection)
             while True:
                 self._check()
-                for kind, content in self._heard(connection):
-                    if kind == "end":
-                        return True
-                    if kind == "wrong":
-                        raise InputError(content)
+                kind, content = self._heard(connection)
+                if kind == "end":
+                    return True
+                if kind == "wrong" and is_first:
+                    raise InputError(content)
+                if kind in ("gone", "wrong"):
+                    return False
                 self._progress.show(self.statuses(), self._slots)
-        except (EOFError, OSError):
-            return False
         except Stopped:
             self._progress.note("stopping the runs")
             self._wait_for_end(connection)
@@ -95,6 +101,12 @@ class Supervision:
                 process.wait(10)
             process.kill()
             process.wait()
+
+    def _brief(self, connection: Connection) -> None:
+        runs = [(one.name, to_json(one.config)) for one in self._planned]
+        resources = dataclasses.asdict(self._resources)
+        with contextlib.suppress(OSError):  # gone already: that is heard next
+            connection.send((str(self._folder.absolute()), runs, resources))
 
     def _start(self) -> tuple[subprocess.Popen, Connection]:
         ours, theirs = socket.socketpair()
@@ -111,26 +123,26 @@ class Supervision:
         theirs.close()
         return process, Connection(ours.detach())
 
-    def _heard(self, connection: Connection) -> list[tuple[str, Any]]:
-        """What the driver says within a second."""
-        found = []
+    def _heard(self, connection: Connection) -> tuple[str, Any]:
+        """What the driver says within a second, if it is how it ended; "gone" if it is dead."""
         deadline = time.monotonic() + POLL
-        while connection.poll(max(0.0, deadline - time.monotonic())):
-            kind, content = connection.recv()
-            if kind == "slots":
-                self._slots = content
-            elif kind == "note":
-                self._progress.note(content)
-            else:
-                found.append((kind, content))
-                break
-        return found
+        try:
+            while connection.poll(max(0.0, deadline - time.monotonic())):
+                kind, content = connection.recv()
+                if kind == "slots":
+                    self._slots = content
+                elif kind == "note":
+                    self._progress.note(content)
+                else:
+                    return kind, content
+        except (EOFError, OSError):
+            return "gone", None
+        return "", None
 
     def _wait_for_end(self, connection: Connection) -> None:
         """After Ctrl-C; the driver itself limits how long it waits for the runs."""
         deadline = time.monotonic() + PATIENCE + 30
-        with contextlib.suppress(EOFError, OSError):
+        with contextlib.suppress(OSError):
             connection.send(STOP)
-            while time.monotonic() < deadline:
-                if self._heard(connection):
-                    return
+        while time.monotonic() < deadline and not self._heard(connection)[0]:
+            pass

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from moie.errors import Busy, InputError, Stopped
-from moie.runs.config import from_json
+from moie.runs.config import differences, from_json
 from moie.runs.directory import RunDirectory
 from moie.runs.machinery import machinery
 
@@ -54,6 +54,8 @@ def _train_or_resume(path: Path, config: dict[str, Any], workers: int, timeout: 
         except InputError:
             if not (path / "run.json").exists():  # otherwise another process was faster
                 raise
+    for name, old, new in differences(RunDirectory(path).read_config(), wanted):
+        raise InputError(f"{path} was made with {name} = {old}, the study wants {new}")
     with machinery(workers, timeout, packaged_env=False, quiet=True) as parts:
         import jax
 
