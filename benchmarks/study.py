@@ -28,6 +28,8 @@ class Benchmark:
     iterations: int = 100
     rounds: int = 2
     """Turns of both ways."""
+    cores: tuple[int, ...] = (1, 2)
+    """How many cores both ways get."""
 
 
 def moie(*words: str) -> None:
@@ -85,12 +87,12 @@ def compare(benchmark: Benchmark, cores: set[int]) -> None:
 
 
 def main(benchmark: Benchmark) -> None:
-    count = len(benchmark.algorithms) * benchmark.seeds
-    print(f"{benchmark.task}, {count} runs of {benchmark.iterations} iterations")
-    available = os.sched_getaffinity(0)
-    for cores in ({min(available)}, available):
-        print(f" on {len(cores)} of {len(available)} cores")
-        compare(benchmark, cores)
+    n_runs = len(benchmark.algorithms) * benchmark.seeds
+    print(f"{benchmark.task}, {n_runs} runs of {benchmark.iterations} iterations")
+    available = sorted(os.sched_getaffinity(0))
+    for count in benchmark.cores:
+        print(f" on {count} of {len(available)} cores", flush=True)
+        compare(benchmark, set(available[:count]))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from moie.runs.config import RunConfig, to_json, with_settings
+from moie.runs.config import RunConfig, from_json, to_json, with_settings
 from moie.studies.curves import Curves
+from moie.studies.declaration import Planned, Study
+from moie.studies.studying import declaration
 
 BATCH = 5000
 SETTINGS: dict[str, Any] = {"iterations": 20, "batch_steps": BATCH, "evaluation_every": 2}
@@ -79,13 +81,8 @@ def curves(runs: list[Run], plan: list[dict[str, Any]] | None = None) -> Curves:
     rows = pd.concat(filled, ignore_index=True).convert_dtypes(dtype_backend="pyarrow")
     study = None
     if plan is not None:
-        declared = [{"run": f"r{i}", "config": one} for i, one in enumerate(plan)]
-        study = {
-            "format": "moie-study",
-            "name": "small",
-            "description": "A test.",
-            "runs": declared,
-        }
+        planned = [Planned(f"r{i}", from_json(one)) for i, one in enumerate(plan)]
+        study = declaration(Study("small", (), "A test."), planned)
     return Curves(rows, {name: facts for name, facts, _ in runs}, study)
 
 

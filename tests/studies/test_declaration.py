@@ -1,12 +1,18 @@
 """Grids become runs; every mistake of a declaration is found, and all of them at once."""
 
+import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from moie.errors import InputError
+from moie.runs.config import from_json
+from moie.studies.curves import Curves
 from moie.studies.declaration import Grid, Study, plan
+from moie.studies.grouping import plan_of
 from moie.studies.reading import from_toml, load, shipped
+from moie.studies.studying import declaration
 
 
 def names(text: str) -> list[str]:
@@ -190,3 +196,13 @@ def test_a_file_that_is_not_there_or_is_not_toml(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("tasks = [")
     with pytest.raises(InputError, match=r"bad\.toml is not TOML"):
         load(str(tmp_path / "bad.toml"))
+
+
+def test_what_a_study_leaves_on_disk_has_every_setting_of_every_run() -> None:
+    text = "tasks = ['pendulum', 'ant']\nalgorithms = ['moie', 'ppo']\nseeds = 2"
+    study, planned = from_toml(text, "mine", "mine.toml")
+    content = json.loads(json.dumps(declaration(study, planned)))
+    again = plan_of(Curves(pd.DataFrame(), {}, content))
+    assert [one.name for one in again] == [one.name for one in planned]
+    for one, run in zip(again, planned, strict=True):
+        assert from_json(one.settings) == run.config

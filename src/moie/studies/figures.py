@@ -222,6 +222,7 @@ def front(facts: Facts) -> Figure | None:
         steps = {"color": INK, "linewidth": 0.8, "linestyle": ":", "drawstyle": "steps-post"}
         axis.plot(*zip(*unbeaten, strict=True), zorder=1, **steps)
         _log_axis(axis, at)
+        axis.margins(y=0.12)  # room for the rings
     labels(axes, len(tasks), "number of parameters", "final return")
     legend(figure, facts, learners_of(facts, results), with_lines=False)
     return figure

@@ -169,8 +169,10 @@ def runs_of(curves: Curves) -> list[Run]:
 
 def plan_of(curves: Curves) -> list[Declared]:
     """The runs that the study declares; none without a study."""
-    declared = (curves.study or {}).get("runs", [])
-    return [Declared(one["run"], flat(one["config"])) for one in declared]
+    if curves.study is None:
+        return []
+    first = curves.study["settings"]
+    return [Declared(one["run"], first | one["settings"]) for one in curves.study["runs"]]
 
 
 class Grouping:

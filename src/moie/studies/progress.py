@@ -84,11 +84,16 @@ class StudyProgress:
             yield
         self._live = None
 
+    @property
+    def is_due(self) -> bool:
+        """Whether there is something to show now: looking at many runs costs time, too."""
+        return self._live is not None or time.monotonic() - self._last > self._every
+
     def show(self, statuses: Sequence[RunStatus], slots: int) -> None:
         """The present state."""
         text = f"{self._name}: {headline(statuses, slots)}"
         if self._live is not None:
             self._live.update(Group(Text(text), table(statuses)))
-        elif time.monotonic() - self._last > self._every:
+        elif self.is_due:
             self._last = time.monotonic()
             self.note(text)

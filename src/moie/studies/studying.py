@@ -1,6 +1,7 @@
 """`moie study`: everything is checked first, then the runs are made, then their curves gathered."""
 
 import contextlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 from moie.errors import InputError
 from moie.learn.config import require
 from moie.rollout import tasks
-from moie.runs.config import RunConfig, differences, to_json
+from moie.runs.config import RunConfig, differences, flat, to_json
 from moie.runs.directory import RunDirectory
 from moie.runs.files import as_json, write_bytes, writing
 from moie.studies import curves
@@ -73,13 +74,24 @@ def check_runs(folder: Path, planned: list[Planned]) -> None:
     mistakes.check(f"{folder} does not fit the study: it")
 
 
+def declaration(study: Study, planned: list[Planned]) -> dict[str, Any]:
+    """The settings of the first run, and of every run what is different from them."""
+    settings = [flat(json.loads(json.dumps(to_json(one.config)))) for one in planned]
+    first = settings[0]
+    runs = [
+        {"run": one.name, "settings": {n: v for n, v in own.items() if v != first[n]}}
+        for one, own in zip(planned, settings, strict=True)
+    ]
+    said = {"name": study.name, "description": study.description}
+    return {"format": curves.STUDY_FORMAT, **said, "settings": first, "runs": runs}
+
+
 def write_declaration(folder: Path, study: Study, planned: list[Planned]) -> None:
     """study.json: all runs that the study wants, with their exact configurations."""
-    runs = [{"run": one.name, "config": to_json(one.config)} for one in planned]
-    content = {"format": curves.STUDY_FORMAT, "name": study.name, "description": study.description}
+    content = declaration(study, planned)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(folder / curves.STUDY_FILE, as_json(content | {"runs": runs}))
+    write_bytes(folder / curves.STUDY_FILE, as_json(content))
 
 
 def run_study(

@@ -90,7 +90,8 @@ class Supervision:
                     raise InputError(content)
                 if kind in ("gone", "wrong"):
                     return False
-                self._progress.show(self.statuses(), self._slots)
+                if self._progress.is_due:
+                    self._progress.show(self.statuses(), self._slots)
         except Stopped:
             self._progress.note("stopping the runs")
             self._wait_for_end(connection)
