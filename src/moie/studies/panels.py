@@ -1,5 +1,6 @@
 """What the figures of a comparison share: panels of tasks, ticks, labels and the legend."""
 
+import math
 import re
 from typing import Any
 
@@ -65,6 +66,15 @@ def height(n: int) -> float:
     return {1: 3.0, 2: 2.4, 4: 2.2}.get(n, 1.85)
 
 
+def legend_columns(names: list[str]) -> int:
+    """One row where it fits the page, otherwise rows of about the same length."""
+    widths = [0.55 + 0.062 * len(name) for name in names]
+    if sum(widths) <= WIDTH:
+        return len(names)
+    rows = math.ceil(len(names) / max(1, int(WIDTH / max(widths))))
+    return math.ceil(len(names) / rows)
+
+
 def legend(figure: Figure, facts: Facts, names: list[str], with_lines: bool) -> None:
     """One for all panels, below them."""
     paint = looks(facts["learners"])
@@ -80,13 +90,11 @@ def legend(figure: Figure, facts: Facts, names: list[str], with_lines: bool) -> 
         )
         for name in names
     ]
-    wide = 0.55 + 0.062 * max(map(len, names))
-    columns = max(1, min(len(names), int(WIDTH / wide)))
     figure.legend(
         handles,
         names,
         loc="outside lower center",
-        ncols=columns,
+        ncols=legend_columns(names),
         handlelength=2.6,
         columnspacing=1.6,
     )
