@@ -160,4 +160,5 @@ class Compare:
     out: Path | None = None
     """The folder to write; PATH/comparison without. An older comparison is replaced."""
     steps: int | None = None
-    """Compare after so many environment steps; after as many as the longest run has, without."""
+    """Compare after so many environment steps; where the shortest complete runs of a task end,
+    without."""

@@ -143,6 +143,28 @@ def test_the_probability_of_improvement_is_mann_and_whitneys(
     assert matrix[0][0] is None
 
 
+def test_who_shares_the_best_return_is_named_with_it() -> None:
+    runs = [run(algorithm=a, seed=s) for a in ("moie", "ppo", "trpo") for s in range(2)]
+    runs = [(n, k, t.assign(return_sampled=t["learned_steps"] / BUDGET)) for n, k, t in runs[:4]]
+    found = facts_of(curves(runs))["tasks"][0]["scale"]
+    assert found["best_learners"] == ["moie K=10", "PPO"]
+
+
+def test_profiles_jump_at_the_scores(facts: dict[str, Any]) -> None:
+    found = facts["aggregate"]
+    assert len(found["thresholds"]) == 1 + 36
+    for one in found["profiles"]:
+        assert (one["value"][0], one["value"][-1]) == (1.0, 0.0)
+
+
+def test_settings_are_those_that_the_learner_uses_with_all_values() -> None:
+    runs = [*grid(("Walk-v0",), ("ppo",)), run(algorithm="ppo", seed=4, evaluation_every=5)]
+    found = facts_of(curves(runs))["results"][0]["settings"]
+    assert found["evaluation_every"] == [2, 5]
+    assert found["discount"] == [0.99]
+    assert not {"temperature", "experts", "seed", "task"} & set(found)
+
+
 def test_the_front_is_of_those_that_nobody_beats(facts: dict[str, Any]) -> None:
     for task in ("Swing-v0", "Walk-v0", WALKER):
         of_task = [one for one in facts["results"] if one["task"] == task]
@@ -187,6 +209,22 @@ def test_more_steps_than_there_are_is_said() -> None:
         facts_of(curves(grid(tasks=("Walk-v0",))), steps=-1)
 
 
+def test_runs_that_end_before_the_asked_steps_are_not_told_to_go_on() -> None:
+    runs = [*grid(("Walk-v0",), ("moie",), iterations=40), *grid(("Walk-v0",), ("ppo",))]
+    problems, _ = remarks(curves(runs), steps=200_000)
+    assert problems == [
+        "Walk-v0: left out, because they end before 200,000 steps: PPO seeds 0-3 (100,000); resume "
+        "with --iterations, or compare at fewer steps: --steps 100000."
+    ]
+
+
+def test_untrained_policies_can_be_compared() -> None:
+    found = facts_of(curves(grid(("Walk-v0",))), steps=1)
+    assert found["tasks"][0]["budget"] == 0
+    assert found["notices"] == []
+    assert found["aggregate"] is None
+
+
 def test_a_study_that_asks_for_more_is_named() -> None:
     plan = [config("Walk-v0", "moie", s, iterations=60) for s in range(4)]
     problems, notices = remarks(curves(grid(("Walk-v0",), ("moie",)), plan))
@@ -218,6 +256,12 @@ def test_without_a_study_the_other_learners_say_which_seeds_are_expected() -> No
     runs = [*grid(("Walk-v0",), ("moie",), range(6)), *grid(("Walk-v0",), ("ppo",), range(2))]
     problems, _ = remarks(curves([*runs, run(algorithm="ppo", seed=4)]))
     assert problems == ["Walk-v0: seeds 2-3, 5 of PPO are missing."]
+
+
+def test_without_a_study_every_task_is_expected_to_have_the_same_seeds() -> None:
+    runs = [*grid(("Walk-v0",), seeds=range(5)), *grid(("Swing-v0",), seeds=range(2))]
+    problems, _ = remarks(curves(runs))
+    assert problems == ["Swing-v0: seeds 2-4 of every learner are missing."]
 
 
 def test_what_was_not_planned_is_named() -> None:
@@ -322,7 +366,7 @@ def test_an_early_last_evaluation_is_named() -> None:
     runs = [*grid(("Walk-v0",), ("moie",)), *grid(("Walk-v0",), ("ppo",), evaluation_every=10)]
     _, notices = remarks(curves(runs), steps=80_000)
     assert notices[0] == (
-        "Walk-v0: PPO seed 0 was last evaluated at 50,000 of 80,000 steps; this counts as its "
+        "Walk-v0: PPO seeds 0-3 were last evaluated at 50,000 of 80,000 steps; this counts as the "
         "final return."
     )
 
@@ -334,6 +378,89 @@ def test_settings_that_differ_between_tasks_are_named() -> None:
     assert notices == [
         "Settings differ between tasks: moie K=10: temperature 0.33 on Swing-v0; temperature 1.0 "
         "on Walk-v0."
+    ]
+
+
+def test_settings_that_differ_between_learners_are_named() -> None:
+    few = grid(("Walk-v0",), ("moie",), experts=5, temperature=0.33)
+    runs = [*grid(("Walk-v0",), ("moie",)), *few, *grid(("Walk-v0",), ("ppo",), discount=0.9)]
+    problems, notices = remarks(curves(runs))
+    assert problems == []
+    assert notices == [
+        "Walk-v0: learners differ in discount, too: discount 0.99 (moie K=5 and moie K=10); "
+        "discount 0.9 (PPO).",
+        "Walk-v0: learners differ in temperature, too: temperature 0.33 (moie K=5); temperature "
+        "1.0 (moie K=10).",
+    ]
+
+
+def test_learners_that_were_evaluated_more_often_are_named() -> None:
+    often = grid(("Walk-v0",), ("moie",), evaluation_every=1, iterations=40, batch_steps=2500)
+    rare = grid(("Walk-v0",), ("ppo",), evaluation_every=20, iterations=40, batch_steps=2500)
+    problems, notices = remarks(curves([*often, *rare]))
+    assert problems == []
+    assert notices == [
+        "Walk-v0: final returns are means of different numbers of evaluations: 1 (PPO) and 4 "
+        "(moie K=10); those of fewer vary more."
+    ]
+
+
+# --- numbers that are none -----------------------------------------------------------------------
+
+
+def without(some: synthetic.Run, measure: str, *iterations: int) -> synthetic.Run:
+    """The same run, but what was measured in these iterations is not finite."""
+    name, known, table = some
+    table = table.assign(
+        length_sampled=table["return_sampled"].notna().map({True: 9.0, False: None})
+    )
+    table.loc[table["iteration"].isin(iterations), measure] = None
+    return name, known, table
+
+
+def test_a_run_that_does_not_end_with_a_finite_return_is_left_out_and_named() -> None:
+    runs = [*grid(("Walk-v0",), seeds=range(3)), without(run(seed=3), "return_sampled", 20)]
+    found = facts_of(curves([*runs, run(algorithm="ppo", seed=3), run(algorithm="trpo", seed=3)]))
+    assert result(found, "Walk-v0", "moie K=10")["seeds"] == [0, 1, 2]
+    assert found["problems"] == [
+        "Walk-v0: moie K=10 seed 3 is left out, because it does not end with a finite return; "
+        "without such runs a learner looks better than it is."
+    ]
+    with pytest.raises(InputError, match="nothing to compare: no run ends with a finite return"):
+        facts_of(curves([without(run(), "return_sampled", 20)]))
+
+
+def test_an_evaluation_without_a_finite_return_is_a_gap_and_named() -> None:
+    broken = without(run(seed=3), "return_sampled", 0, 8, 10)
+    found = facts_of(curves([*grid(("Walk-v0",), ("moie",), range(3)), broken]))
+    one = result(found, "Walk-v0", "moie K=10")
+    assert one["seeds"] == [0, 1, 2, 3]
+    assert one["curve"]["steps"] == [i * BATCH for i in range(0, 21, 2)]
+    assert [i for i, mean in enumerate(one["curve"]["mean"]) if mean is None] == [0, 4, 5]
+    assert found["problems"] == [
+        "Walk-v0: moie K=10 seed 3 has 3 evaluations without a finite return; the learner's curve "
+        "has gaps there."
+    ]
+    assert found["tasks"][0]["scale"]["untrained"] is not None
+
+
+def test_a_distance_that_is_not_known_is_named() -> None:
+    runs = [*grid((WALKER,), ("moie", "ppo"), range(2))]
+    found = facts_of(curves([*runs[:-1], without(runs[-1], "distance_sampled", 20)]))
+    assert result(found, WALKER, "PPO")["final"]["distance_sampled"] is None
+    assert found["notices"] == [
+        f"{WALKER}: the distance of PPO is left out, because it is not known of seed 1."
+    ]
+
+
+def test_policies_of_different_sizes_are_named() -> None:
+    name, known, table = run(seed=4)
+    found = facts_of(
+        curves([*grid(("Walk-v0",), ("moie",)), (name, known, table.assign(parameters=74))])
+    )
+    assert found["results"][0]["parameters"] == 74
+    assert found["notices"] == [
+        "Walk-v0: policies of moie K=10 have 71 and 74 parameters; the largest counts."
     ]
 
 
@@ -398,7 +525,9 @@ def test_learners_with_fewer_steps_are_compared_where_they_end() -> None:
     assert found["problems"] == []
     assert found["notices"] == [
         "Walk-v0 is compared at 50,000 steps, where the shortest complete runs end; more steps "
-        "than that have moie K=10 (100,000): --steps compares later."
+        "than that have moie K=10 (100,000): --steps compares later.",
+        "Walk-v0: learners differ in batch steps, too: batch steps 5000 (moie K=10); batch steps "
+        "2500 (PPO).",
     ]
 
 

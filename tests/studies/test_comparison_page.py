@@ -156,8 +156,9 @@ def drawn(figure: Figure) -> list[Text]:
 
 
 def test_the_table_has_the_facts(folder: Path, facts: dict[str, Any]) -> None:
-    lines = (folder / "table.md").read_text().splitlines()
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
+    text = (folder / "table.md").read_text()
+    lines, first = text.splitlines(), text.split("## ")[0].splitlines()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in first if "|" in line]
     assert len(cells) == len(facts["results"]) + 2
     for row, one in zip(cells[2:], facts["results"], strict=True):
         final = one["final"]["return_sampled"]
@@ -165,6 +166,16 @@ def test_the_table_has_the_facts(folder: Path, facts: dict[str, Any]) -> None:
         assert row[3:5] == [str(one["n"]), f"{final['mean']:,.1f} ± {final['half']:,.1f}"]
         assert row[7] == ", ".join(f"{value:.1f}" for value in final["runs"])
         assert (row[6] == "-") == (one["task"] != synthetic.WALKER)
+    found = facts["aggregate"]
+    for i, name in enumerate(found["learners"]):
+        iqm, mean = (
+            f"{one['value']:.2f} ({one['low']:.2f} to {one['high']:.2f})"
+            for one in (found["iqm"][i], found["mean"][i])
+        )
+        assert f"| {name} | {iqm} | {mean} |" in lines
+        beats = [one and f"{one['value']:.2f} (" for one in found["improvement"][i]]
+        (row,) = [line for line in lines if line.startswith(f"| {name} |") and "| - |" in line]
+        assert all(cell is None or cell in row for cell in beats)
     for text in (*facts["problems"], *facts["notices"]):
         assert f"- {text}" in lines
 

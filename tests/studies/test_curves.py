@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from moie.errors import InputError
-from moie.studies import curves
+from moie.studies import curves, gathering
+from moie.studies.curves import Curves
 from tests import tiny
 
 
@@ -20,7 +22,7 @@ def folder(pendulum: Path, tmp_path: Path) -> Path:
 
 
 def test_every_row_of_every_run_is_there(folder: Path, pendulum: Path) -> None:
-    found = curves.read(folder)
+    found = gathering.read(folder)
     assert list(found.runs) == ["Pendulum-v1/moie-k3/s0", "b"]
     rows = [json.loads(line) for line in (pendulum / "metrics.jsonl").read_text().splitlines()]
     ours = found.rows[found.rows["run"] == "b"]
@@ -36,8 +38,10 @@ def test_every_row_of_every_run_is_there(folder: Path, pendulum: Path) -> None:
 
 
 def test_a_file_gives_back_what_was_written(folder: Path, tmp_path: Path) -> None:
-    (folder / "study.json").write_text('{"format": "moie-study", "name": "mine", "runs": []}')
-    found = curves.read(folder)
+    (folder / "study.json").write_text(
+        '{"format": "moie-study", "name": "mine", "settings": {}, "runs": []}'
+    )
+    found = gathering.read(folder)
     curves.write(found, tmp_path / "curves.parquet")
     again = curves.read(tmp_path / "curves.parquet")
     pd.testing.assert_frame_equal(again.rows, found.rows)
@@ -49,14 +53,14 @@ def test_a_file_gives_back_what_was_written(folder: Path, tmp_path: Path) -> Non
 def test_a_run_without_rows_or_policy_is_there_all_the_same(folder: Path) -> None:
     for name in ("metrics.jsonl", "policy.safetensors"):
         (folder / "b" / name).unlink()
-    found = curves.read(folder)
+    found = gathering.read(folder)
     assert list(found.runs) == ["Pendulum-v1/moie-k3/s0", "b"]
     assert "b" not in set(found.rows["run"])
 
 
 def test_a_run_that_can_not_be_read_is_named_and_takes_no_other_away(folder: Path) -> None:
     (folder / "b" / "run.json").write_text("{")
-    found = curves.read(folder)
+    found = gathering.read(folder)
     assert list(found.runs) == ["Pendulum-v1/moie-k3/s0"]
     (problem,) = found.unreadable
     assert "b/run.json cannot be read" in problem
@@ -64,21 +68,83 @@ def test_a_run_that_can_not_be_read_is_named_and_takes_no_other_away(folder: Pat
 
 def test_a_study_json_of_another_program_is_not_ours(folder: Path) -> None:
     (folder / "study.json").write_text('{"best_trial": 3}')
-    assert curves.read(folder).study is None
+    assert gathering.read(folder).study is None
 
 
 def test_damage_is_named(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "curves.parquet"
     with pytest.raises(InputError, match="there are no runs in"):
-        curves.read(tmp_path / "runs" / "b" / "checkpoints")
+        gathering.read(tmp_path / "runs" / "b" / "checkpoints")
     with pytest.raises(InputError, match="no folder of runs or file of curves at"):
-        curves.read(file)
+        gathering.read(file)
     pd.DataFrame({"a": [1]}).to_parquet(file)
     with pytest.raises(InputError, match="is not a file of curves that moie wrote"):
-        curves.read(file)
+        gathering.read(file)
     file.write_bytes(b"PAR1")
     with pytest.raises(InputError, match="is not a file of curves that moie wrote"):
-        curves.read(file)
+        gathering.read(file)
     (folder / "study.json").write_text("{")
     with pytest.raises(InputError, match=r"study\.json cannot be read"):
-        curves.read(folder)
+        gathering.read(folder)
+
+
+def test_a_damaged_run_is_named_and_takes_no_other_away(folder: Path) -> None:
+    metrics, known = folder / "b" / "metrics.jsonl", folder / "b" / "run.json"
+    first, content = json.loads(metrics.read_text().splitlines()[0]), json.loads(known.read_text())
+    for damage, said in (
+        ({"iteration": 0}, "b/metrics.jsonl cannot be read: KeyError('steps')"),
+        (first | {"kl": "small"}, "b/metrics.jsonl cannot be read: ArrowInvalid"),
+        (first | {"steps": [1]}, "b/metrics.jsonl cannot be read: "),
+    ):
+        metrics.write_text(json.dumps(damage) + "\n")
+        found = gathering.read(folder)
+        assert list(found.runs) == ["Pendulum-v1/moie-k3/s0"]
+        assert found.unreadable[0].startswith(said)
+    known.write_text(json.dumps(content | {"host": ["a", "list"]}))
+    (problem,) = gathering.read(folder).unreadable
+    assert problem == "b/run.json cannot be read: host is ['a', 'list'], expected an object"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"settings": {"task": "Walk-v0"}, "runs": [{"run": "a"}]},
+        {"settings": {"task": "Walk-v0"}, "runs": [{"run": 1, "settings": {}}]},
+        {"settings": {}, "runs": [{"run": "a", "settings": {}}]},
+        {"settings": {"task": "Walk-v0"}, "runs": [{"run": "a", "settings": {"sede": 1}}]},
+        {"runs": 3},
+    ],
+)
+def test_a_damaged_declaration_is_named(folder: Path, content: dict[str, Any]) -> None:
+    (folder / "study.json").write_text(json.dumps({"format": "moie-study"} | content))
+    with pytest.raises(InputError, match=r"study\.json cannot be read"):
+        gathering.read(folder)
+
+
+def test_what_was_unreadable_is_still_said_by_the_file(folder: Path, tmp_path: Path) -> None:
+    (folder / "b" / "run.json").write_text("{")
+    found, file = gathering.read(folder), tmp_path / "curves.parquet"
+    curves.write(found, file)
+    assert curves.read(file).unreadable == found.unreadable
+    assert str(tmp_path) not in found.unreadable[0]
+
+
+def test_runs_of_a_file_that_are_damaged_or_unknown_are_named(folder: Path, tmp_path: Path) -> None:
+    found, file = gathering.read(folder), tmp_path / "curves.parquet"
+    name = "Pendulum-v1/moie-k3/s0"
+    curves.write(Curves(found.rows, {name: found.runs[name]}, None), file)
+    again = curves.read(file)
+    assert again.unreadable == ("b: there are rows of it, but not its configuration",)
+    assert set(again.rows["run"]) == {name}
+    wrong = json.loads(json.dumps(found.runs["b"]))
+    wrong["config"]["learner"]["algorithm"] = "sarsa"
+    curves.write(Curves(found.rows, found.runs | {"b": wrong}, None), file)
+    (problem,) = curves.read(file).unreadable
+    assert problem.startswith("b: algorithm is 'sarsa'")
+
+
+def test_runs_behind_links_are_found_once(folder: Path, tmp_path: Path) -> None:
+    (folder / "b").rename(tmp_path / "elsewhere")
+    (folder / "linked").symlink_to(tmp_path / "elsewhere")
+    (folder / "Pendulum-v1" / "up").symlink_to(folder)
+    assert list(gathering.read(folder).runs) == ["Pendulum-v1/moie-k3/s0", "linked"]

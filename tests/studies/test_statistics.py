@@ -41,6 +41,14 @@ def test_the_interquartile_mean_is_scipys_where_every_task_has_as_many_runs(n: i
     assert interquartile_mean(scores) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6])
+def test_runs_at_the_quartiles_count_as_much_as_lies_inside(n: int) -> None:
+    rng = np.random.default_rng(n)
+    scores = [rng.normal(i, 1 + i, n) for i in range(3)]
+    expected = stats.trim_mean(np.repeat(np.concatenate(scores), 4), 0.25)  # parts that do divide
+    assert interquartile_mean(scores) == pytest.approx(expected)
+
+
 def test_a_task_with_twice_the_runs_does_not_count_twice() -> None:
     few, many = np.array([0.0, 1.0, 2.0, 3.0]), np.array([10.0, 11.0, 12.0, 13.0])
     assert interquartile_mean([few, many]) == interquartile_mean([few, np.repeat(many, 2)])

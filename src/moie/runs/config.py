@@ -143,7 +143,7 @@ def flat(content: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def from_json(content: dict[str, Any]) -> RunConfig:
+def from_json(content: Any) -> RunConfig:
     """The configuration that `to_json` wrote."""
     if not isinstance(content, dict) or not isinstance(content.get("task"), str):
         raise InputError("the run's configuration names no task")

@@ -15,27 +15,26 @@ FEW = 20
 """With fewer runs a task than this, how much the intervals promise is simulated."""
 CLEARLY = 0.02
 """Below the level, for a simulation of few hundred repeats."""
-THRESHOLDS = 201
+MOST_THRESHOLDS = 400
+"""Of a performance profile."""
 
 
 def scale(selection: Selection, task: str) -> dict[str, Any] | None:
-    """What counts as zero and one on a task: the untrained policy, mean over all runs, and the
-    learner with the largest mean final return. None where no untrained policy was evaluated, or
+    """What counts as zero and one on a task: the untrained policy, mean over all compared runs, and
+    the largest mean final return of a learner. None where no untrained policy was evaluated, or
     nobody has become better than that by more than untrained policies differ."""
-    first = [
-        run.measured["return_sampled"][0]
-        for run in selection.runs
-        if run.task == task and len(run.at) and run.at[0] == 0
-    ]
     groups = [group for group in selection.groups if group.task == task]
-    means = [float(group.finals("return_sampled").mean()) for group in groups]
-    best = int(np.argmax(means))
-    if not first or not means[best] - np.mean(first) > np.std(first):
+    runs = [run for group in groups for run in group.runs]
+    first = np.asarray([run.measured["return_sampled"][0] for run in runs if run.at[0] == 0])
+    first = first[np.isfinite(first)]
+    means = {g.learner.name: float(g.finals("return_sampled").mean()) for g in groups}
+    best = max(means.values())
+    if not len(first) or not best - first.mean() > first.std():
         return None
     return {
-        "untrained": float(np.mean(first)),
-        "best": means[best],
-        "best_learner": groups[best].learner.name,
+        "untrained": float(first.mean()),
+        "best": best,
+        "best_learners": [name for name, mean in means.items() if mean == best],
     }
 
 
@@ -52,17 +51,16 @@ def _scores(selection: Selection, learner: Learner, scales: dict[str, dict[str, 
 def aggregate(
     selection: Selection, scales: dict[str, dict[str, Any] | None]
 ) -> dict[str, Any] | None:
-    """Scores of all learners that have runs on every task; None where there is nothing to put
-    together."""
+    """Scores of all learners that have runs on every task with a scale; None where there is nothing
+    to put together."""
     known = {task: one for task, one in scales.items() if one is not None}
-    learners = selection.complete
+    learners = selection.on_all(list(known))
     if not known or not learners:
         return None
     rng = np.random.default_rng(SEED)
     scores = [_scores(selection, learner, known) for learner in learners]
     shares = [statistics.resampled(one, rng) for one in scores]
-    top = max(runs.max() for one in scores for runs in one)
-    tau = np.linspace(min(0.0, *(runs.min() for one in scores for runs in one)), top, THRESHOLDS)
+    tau = _thresholds(scores)
     each = list(zip(scores, shares, strict=True))
     return {
         "tasks": list(known),
@@ -76,6 +74,14 @@ def aggregate(
         "improvement": [[_improvement(mine, other) for other in each] for mine in each],
         "coverage": _coverage(scores),
     }
+
+
+def _thresholds(scores: list[Scores]) -> Array:
+    """Where profiles jump: at the scores themselves, from below all of them. Of very many every
+    second, third, ... is left."""
+    found = np.unique(np.concatenate([runs for one in scores for runs in one]))
+    kept = np.linspace(0, len(found) - 1, min(len(found), MOST_THRESHOLDS)).round().astype(int)
+    return np.concatenate([[min(0.0, found[0] - 0.05)], found[kept]])
 
 
 def _coverage(scores: list[Scores]) -> dict[str, Any] | None:

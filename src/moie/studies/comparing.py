@@ -7,7 +7,7 @@ from pathlib import Path
 from moie.explain.drawing import draw_all
 from moie.runs.files import as_json, check_replaceable, check_writable, replace_folder
 from moie.runs.progress import Stages
-from moie.studies import curves, figures
+from moie.studies import curves, figures, gathering
 from moie.studies.comparison import gather
 from moie.studies.curves import Curves
 from moie.studies.page import page
@@ -32,7 +32,7 @@ def compare(
     out = out.resolve() if out.is_symlink() else out
     check_replaceable(out, (PAGE, FACTS), "a comparison")
     with progress.stage("runs", 1):
-        found = curves.read(path)
+        found = gathering.read(path)
     check_writable(out)
     check()
     with progress.stage("statistics", 1):
@@ -51,5 +51,5 @@ def _target(path: Path) -> Path:
 
 def _evaluations(found: Curves) -> bytes:
     """The rows that measure a policy, as a file of curves."""
-    rows = found.rows[found.rows["return_sampled"].notna()]
+    rows = found.rows[curves.is_evaluation(found.rows)]
     return curves.to_bytes(replace(found, rows=rows))

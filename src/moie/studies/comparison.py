@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from moie.runs.config import unused_settings
 from moie.runs.files import finite
 from moie.studies import grouping
 from moie.studies.aggregates import aggregate, scale
@@ -28,7 +29,8 @@ def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
     selection = select(grouping.runs_of(curves), grouping.plan_of(curves), steps)
     study = curves.study or {}
     scales = {task: scale(selection, task) for task in selection.tasks}
-    remarks = Remarks(selection, study.get("name"))
+    scaled = [task for task, found in scales.items() if found is not None]
+    remarks = Remarks(selection, study.get("name"), scaled)
     tasks = [_task(selection, task, scales[task]) for task in selection.tasks]
     results = [_result(group) for group in selection.groups]
     for task in selection.tasks:
@@ -49,7 +51,7 @@ def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
         "fewest_seeds": min(len(group.runs) for group in selection.groups),
         "most_seeds": max(len(group.runs) for group in selection.groups),
         "tasks": tasks,
-        "learners": [_learner(selection, learner) for learner in selection.learners],
+        "learners": [_learner(learner) for learner in selection.learners],
         "results": results,
         "aggregate": aggregate(selection, scales),
         "problems": remarks.problems(_unreadable(curves)) + _without_scale(scales),
@@ -85,13 +87,12 @@ def _without_scale(scales: dict[str, dict[str, Any] | None]) -> list[str]:
     ]
 
 
-def _learner(selection: Selection, learner: grouping.Learner) -> Facts:
+def _learner(learner: grouping.Learner) -> Facts:
     return {
         "learner": learner.name,
         "algorithm": learner.algorithm,
         "experts": learner.experts or None,
         "differing": dict(learner.differing),
-        "is_everywhere": learner in selection.complete,
     }
 
 
@@ -128,8 +129,19 @@ def _result(group: Group) -> Facts:
         },
         "curve": _curve(group, "return_sampled"),
         "distance": _curve(group, "distance_sampled") if "distance_sampled" in known else None,
-        "settings": group.runs[0].settings,
+        "settings": _settings(group),
     }
+
+
+def _settings(group: Group) -> dict[str, list[Any]]:
+    """Those that the learner uses, each with all values that runs have."""
+    unused = {"task", "seed", *unused_settings(group.learner.algorithm)}
+    values: dict[str, list[Any]] = defaultdict(list)
+    for run in group.runs:
+        for name, value in run.settings.items():
+            if name not in unused and value not in values[name]:
+                values[name].append(value)
+    return dict(values)
 
 
 def _mark_front(results: list[Facts]) -> None:

@@ -13,11 +13,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from moie.learn.config import ALGORITHMS, has_experts
 from moie.runs.config import flat, unused_settings
-from moie.studies.curves import Curves
+from moie.studies.curves import Curves, is_evaluation
 
 NAMES = {
     "moie": "moie",
@@ -124,7 +125,7 @@ class Run(Declared):
     at: NDArray[np.int64]
     """Steps that the evaluated policies had learned from."""
     measured: dict[str, Array] = field(repr=False)
-    """MEASURES at these steps; NaN where there is none."""
+    """MEASURES at these steps; NaN where there is none, or none that is finite."""
 
     @property
     def reached(self) -> int:
@@ -139,8 +140,7 @@ class Run(Declared):
 
 def runs_of(curves: Curves) -> list[Run]:
     """All runs, in order of their names."""
-    rows = curves.rows
-    rows = rows[rows["return_sampled"].notna()] if "return_sampled" in rows else rows.iloc[:0]
+    rows = curves.rows[is_evaluation(curves.rows)]
     wanted = [n for n in ("run", "learned_steps", "parameters", *MEASURES) if n in rows]
     rows = rows[wanted].sort_values(["run", "learned_steps"])
     tables = dict(tuple(rows.groupby("run")))
@@ -148,12 +148,6 @@ def runs_of(curves: Curves) -> list[Run]:
     for name, known in sorted(curves.runs.items()):
         table = tables.get(name, rows.iloc[:0])
         parameters = table["parameters"].dropna()
-        measured = {
-            measure: table[measure].to_numpy(dtype=np.float64, na_value=np.nan)
-            if measure in table
-            else np.full(len(table), np.nan)
-            for measure in MEASURES
-        }
         run = Run(
             name=name,
             settings=flat(known["config"]),
@@ -161,10 +155,18 @@ def runs_of(curves: Curves) -> list[Run]:
             versions=known.get("versions") or {},
             host=known.get("host") or {},
             at=table["learned_steps"].to_numpy(dtype=np.int64),
-            measured=measured,
+            measured={measure: _numbers(table, measure) for measure in MEASURES},
         )
         found.append(run)
     return found
+
+
+def _numbers(table: pd.DataFrame, measure: str) -> Array:
+    """A column; NaN for whatever is not finite."""
+    if measure not in table:
+        return np.full(len(table), np.nan)
+    found = table[measure].to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where(np.isfinite(found), found, np.nan)
 
 
 def plan_of(curves: Curves) -> list[Declared]:

@@ -123,8 +123,8 @@ def compare(
     Args:
         path: a study's folder, any folder of runs, or a .parquet file of curves.
         out: the folder to write; PATH/comparison without one. An older comparison is replaced.
-        steps: compare after so many environment steps; after as many as the longest run has,
-            without.
+        steps: compare after so many environment steps; where the shortest complete runs of a task
+            end, without.
         quiet: show no progress.
     """
     from moie.learn.config import require

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 
+import numpy as np
+
 from moie.studies.grouping import Run, said
 from moie.studies.selection import Selection, is_late, last_part
 from moie.studies.wording import host_name, listed, runs, seeds
@@ -10,7 +12,12 @@ from moie.studies.wording import host_name, listed, runs, seeds
 def unlike(of: Selection) -> list[str]:
     """All of that, in sentences."""
     return [
-        *_evaluations(of),
+        *_schedules(of),
+        *_last(of),
+        *_episodes(of),
+        *_distances(of),
+        *_sizes(of),
+        *_settings_between_learners(of),
         *_settings_between_tasks(of),
         *_versions(of),
         *_hosts(of),
@@ -18,8 +25,8 @@ def unlike(of: Selection) -> list[str]:
     ]
 
 
-def _evaluations(of: Selection) -> list[str]:
-    """Evaluations that are not alike."""
+def _schedules(of: Selection) -> list[str]:
+    """Runs and learners that were evaluated more or less often."""
     said_of = []
     for group in of.groups:
         every = sorted({run.settings["evaluation_every"] for run in group.runs})
@@ -29,15 +36,36 @@ def _evaluations(of: Selection) -> list[str]:
                 f"{listed([str(n) for n in every])} iterations; its curve has the "
                 f"{len(group.common)} steps that all have."
             )
+    for task in of.tasks:
+        by_count: dict[int, set[str]] = defaultdict(set)
+        for group in of.groups:
+            for run in group.runs if group.task == task else []:
+                by_count[len(last_part(run, group.budget))].add(group.learner.name)
+        if len(by_count) > 1:
+            each = [f"{n} ({listed(sorted(names))})" for n, names in sorted(by_count.items())]
+            said_of.append(
+                f"{task}: final returns are means of different numbers of evaluations: "
+                f"{listed(each)}; those of fewer vary more."
+            )
+    return said_of
+
+
+def _last(of: Selection) -> list[str]:
+    """Final returns that are not of the last part of the steps."""
+    said_of = []
+    for group in of.groups:
+        early: dict[int, list[int]] = defaultdict(list)
         for run in group.runs:
             last = run.at[last_part(run, group.budget)][-1:]
             if not is_late(last, group.budget).all():
-                said_of.append(
-                    f"{group.task}: {group.learner.name} {seeds([run.seed])} was last "
-                    f"evaluated at {last[0]:,} of {group.budget:,} steps; this counts as its "
-                    "final return."
-                )
-    return said_of + _episodes(of)
+                early[int(last[0])].append(run.seed)
+        for last_at, some in sorted(early.items()):
+            said_of.append(
+                f"{group.task}: {group.learner.name} {seeds(some)} "
+                f"{'were' if len(some) > 1 else 'was'} last evaluated at {last_at:,} of "
+                f"{group.budget:,} steps; this counts as the final return."
+            )
+    return said_of
 
 
 def _episodes(of: Selection) -> list[str]:
@@ -53,6 +81,60 @@ def _episodes(of: Selection) -> list[str]:
             ]
             said_of.append(f"{task}: evaluations have {listed(each)}.")
     return said_of
+
+
+def _distances(of: Selection) -> list[str]:
+    """Locomotion of which some runs do not say how far it went."""
+    said_of = []
+    for task in of.tasks:
+        groups = [group for group in of.groups if group.task == task]
+        known = [np.isfinite(group.finals("distance_sampled")) for group in groups]
+        if not any(one.any() for one in known):
+            continue
+        for group, has in zip(groups, known, strict=True):
+            if not has.all():
+                some = [seed for seed, one in zip(group.seeds, has, strict=True) if not one]
+                said_of.append(
+                    f"{task}: the distance of {group.learner.name} is left out, because it is not "
+                    f"known of {seeds(some)}."
+                )
+    return said_of
+
+
+def _sizes(of: Selection) -> list[str]:
+    """A learner's policies have the same number of parameters, or something is wrong."""
+    said_of = []
+    for group in of.groups:
+        found = {run.parameters for run in group.runs if run.parameters is not None}
+        if len(found) > 1:
+            said_of.append(
+                f"{group.task}: policies of {group.learner.name} have "
+                f"{listed([f'{n:,}' for n in sorted(found)])} parameters; the largest counts."
+            )
+    return said_of
+
+
+def _settings_between_learners(of: Selection) -> list[str]:
+    """Settings that learners of a task share, and that differ all the same: what looks like the
+    algorithm or the number of experts may be them. Those that a learner's name has are known."""
+    same: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = defaultdict(list)
+    for task in of.tasks:
+        groups = [group for group in of.groups if group.task == task]
+        for name in sorted(set().union(*(group.runs[0].choices for group in groups))):
+            by_value: dict[str, list[str]] = defaultdict(list)
+            for group in groups:
+                choices = group.runs[0].choices
+                if name in choices and name not in dict(group.learner.differing):
+                    by_value[choices[name]].append(group.learner.name)
+            if len(by_value) > 1:
+                values = tuple((value, tuple(names)) for value, names in by_value.items())
+                same[name, values].append(task)
+    return [
+        f"{listed(tasks)}: learners differ in {name.replace('_', ' ')}, too: "
+        + "; ".join(f"{said(name, value)} ({listed(names)})" for value, names in values)
+        + "."
+        for (name, values), tasks in same.items()
+    ]
 
 
 def _settings_between_tasks(of: Selection) -> list[str]:

@@ -23,15 +23,19 @@ def _settings(facts: Facts, learner: str) -> str:
     of_task = {
         one["task"]: one["settings"] for one in facts["results"] if one["learner"] == learner
     }
-    first = next(iter(of_task.values()))
-    found: Facts = {}
-    for name in first:
-        if name in ("task", "seed"):
-            continue
-        values = {task: settings.get(name) for task, settings in of_task.items()}
-        is_same = all(value == first[name] for value in values.values())
-        found[name] = first[name] if is_same else values
-    return json.dumps(found, indent=2)
+    lines = []
+    for name in next(iter(of_task.values())):
+        values = {task: _values(settings.get(name, [])) for task, settings in of_task.items()}
+        if len(set(values.values())) == 1:
+            lines.append(f"{name} = {next(iter(values.values()))}")
+        else:
+            lines += [f"{name} = {value} on {task}" for task, value in values.items()]
+    return "\n".join(lines)
+
+
+def _values(some: list[Any]) -> str:
+    """All that occur."""
+    return " or ".join(json.dumps(value) for value in some)
 
 
 def _tasks(facts: Facts) -> list[Facts]:
@@ -62,7 +66,7 @@ def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
         n=numbers(facts),
         figures={name: inline(svg) for name, svg in figures.items()},
         tasks=_tasks(facts),
-        top=iqm.index(max(iqm)) if iqm else None,
+        top=[i for i, value in enumerate(iqm) if value == max(iqm)],
         paint={name: look.colour for name, look in looks(facts["learners"]).items()},
         settings=[_settings(facts, one["learner"]) for one in facts["learners"]],
         versions=[

@@ -7,6 +7,8 @@ that it is about, and where there is one, the way out.
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
 from moie.studies.grouping import Declared, Learner, Run
 from moie.studies.likeness import unlike
 from moie.studies.selection import Selection
@@ -16,8 +18,9 @@ from moie.studies.wording import listed, seeds
 class Remarks:
     """Goes through everything that can be wrong with a comparison."""
 
-    def __init__(self, selection: Selection, study: str | None):
-        self.of = selection
+    def __init__(self, selection: Selection, study: str | None, aggregated: list[str]):
+        """`aggregated`: tasks that are put together."""
+        self.of, self.aggregated = selection, aggregated
         self.way_on = "" if study is None else f"; the study {study}, started again, goes on"
         self.name = {run.name: self._learner(run).name for run in selection.runs}
         self.found: dict[tuple[str, Learner], list[Run]] = defaultdict(list)
@@ -36,6 +39,7 @@ class Remarks:
             *unreadable,
             *self._budget(),
             *self._short(),
+            *self._broken(),
             *self._unmeasured(),
             *self._without_runs(),
             *self._missing(),
@@ -96,21 +100,49 @@ class Remarks:
         """Runs that have not come as far as the others."""
         said_of = []
         for task, budget in self.of.budgets.items():
-            by_learner: dict[tuple[str, int], list[int]] = defaultdict(list)
-            short = [run for run in self.of.short if run.task == task]
-            for run in short:
-                by_learner[self.name[run.name], run.reached].append(run.seed)
-            if short:
-                each = [
-                    f"{name} {seeds(some)} ({reached:,})"
-                    for (name, reached), some in by_learner.items()
-                ]
+            for has_ended in (False, True):
+                short = [run for run in self.of.short if run.task == task]
+                short = [run for run in short if run.is_complete == has_ended]
+                if not short:
+                    continue
                 least = min(run.reached for run in short)
-                way = f", or compare at fewer steps: --steps {least}" if least > 0 else ""
+                fewer = f", or compare at fewer steps: --steps {least}" if least > 0 else ""
+                if has_ended:
+                    why, way = f"they end before {budget:,} steps", "; resume with --iterations"
+                else:
+                    why, way = f"not evaluated at {budget:,} steps yet", self.way_on
+                each = self._each(short)
                 said_of.append(
-                    f"{task}: left out, because not evaluated at {budget:,} steps yet: "
-                    f"{listed(each)}{self.way_on or '; resume them'}{way}."
+                    f"{task}: left out, because {why}: {each}{way or '; resume them'}{fewer}."
                 )
+        return said_of
+
+    def _each(self, short: list[Run]) -> str:
+        """Learner, seeds, and in brackets how far they have come."""
+        by_learner: dict[tuple[str, int], list[int]] = defaultdict(list)
+        for run in short:
+            by_learner[self.name[run.name], run.reached].append(run.seed)
+        return listed(
+            [f"{name} {seeds(some)} ({reached:,})" for (name, reached), some in by_learner.items()]
+        )
+
+    def _broken(self) -> list[str]:
+        """Runs whose return is not finite, where it ends and before."""
+        said_of = [
+            f"{run.task}: {self.name[run.name]} {seeds([run.seed])} is left out, because it does "
+            "not end with a finite return; without such runs a learner looks better than it is."
+            for run in self.of.broken
+        ]
+        for group in self.of.groups:
+            for run in group.runs:
+                returns = run.measured["return_sampled"][run.at <= group.budget]
+                n = int((~np.isfinite(returns)).sum())
+                if n:
+                    said_of.append(
+                        f"{group.task}: {group.learner.name} {seeds([run.seed])} has {n} "
+                        f"evaluation{'s' if n > 1 else ''} without a finite return; the learner's "
+                        "curve has gaps there."
+                    )
         return said_of
 
     def _unmeasured(self) -> list[str]:
@@ -134,11 +166,11 @@ class Remarks:
         ]
 
     def _expected(self, task: str, learner: Learner) -> set[int]:
-        """Seeds: those of the plan, or those that any learner of the task has."""
+        """Seeds: those of the plan, or those that any run has; those of the task, beside a plan."""
         if (task, learner) in self.planned:
             return {one.seed for one in self.planned[task, learner]}
         every = [*self.of.runs, *self.of.plan]
-        return {one.seed for one in every if one.task == task}
+        return {one.seed for one in every if one.task == task or not self.of.plan}
 
     def _missing(self) -> list[str]:
         by_seeds: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -205,12 +237,10 @@ class Remarks:
         return said_of
 
     def _left_out_of_aggregates(self) -> list[str]:
-        """A learner counts over all tasks only if it has runs on all."""
-        if len(self.of.tasks) < 2:
-            return []
+        """A learner counts over all tasks only if it has runs on all that are put together."""
         by_tasks: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for learner in self.of.learners:
-            absent = tuple(task for task in self.of.tasks if self.of.group(task, learner) is None)
+            absent = tuple(t for t in self.aggregated if self.of.group(t, learner) is None)
             if absent:
                 by_tasks[absent].append(learner.name)
         return [

@@ -59,7 +59,7 @@ def last_part(run: Run, budget: int) -> NDArray[np.int64]:
 
 def is_late(at: NDArray[np.int64], budget: int) -> NDArray[np.bool_]:
     """Whether steps are in the last part of the budget; exact where it begins."""
-    return budget - at < LAST_PART * budget - 1e-3
+    return (budget - at < LAST_PART * budget - 1e-3) | (at == budget)
 
 
 @dataclass
@@ -76,7 +76,9 @@ class Selection:
     groups: list[Group] = field(default_factory=list)
     """In order of tasks and learners."""
     short: list[Run] = field(default_factory=list)
-    """Not that far yet."""
+    """Not that far."""
+    broken: list[Run] = field(default_factory=list)
+    """Without a finite return where the final one is measured."""
     unmeasured: list[Run] = field(default_factory=list)
     """Without an evaluation in the budget."""
     doubles: list[tuple[Run, list[Run]]] = field(default_factory=list)
@@ -97,10 +99,9 @@ class Selection:
                 return one
         return None
 
-    @property
-    def complete(self) -> list[Learner]:
-        """Learners that are compared on every task."""
-        return [a for a in self.learners if all(self.group(task, a) for task in self.tasks)]
+    def on_all(self, tasks: list[str]) -> list[Learner]:
+        """Learners that are compared on all of these."""
+        return [a for a in self.learners if all(self.group(task, a) for task in tasks)]
 
 
 def select(runs: list[Run], plan: list[Declared], steps: int | None = None) -> Selection:
@@ -122,7 +123,8 @@ def select(runs: list[Run], plan: list[Declared], steps: int | None = None) -> S
         _add_task(found, task, by_task[task])
     if not found.groups:
         asked = "" if steps is None else f" at {steps:,} steps or before"
-        raise InputError(f"there is nothing to compare: no run was evaluated{asked}")
+        why = "no run ends with a finite return" if found.broken else "no run was evaluated"
+        raise InputError(f"there is nothing to compare: {why}{asked}")
     return found
 
 
@@ -132,12 +134,12 @@ def _add_task(found: Selection, task: str, runs: list[Run]) -> None:
     others: dict[tuple[Learner, int], list[Run]] = defaultdict(list)
     for run in runs:
         key = found.grouping.learner(run), run.seed
-        if len(run.at) and run.reached >= budget and run.at[0] <= budget:
+        left_out = _left_out(found, run, budget)
+        if left_out is None:
             usable[key].append(run)
-            continue
-        others[key].append(run)
-        is_short = len(run.at) and run.reached < budget
-        (found.short if is_short else found.unmeasured).append(run)
+        else:
+            left_out.append(run)
+            others[key].append(run)
     learners: dict[Learner, list[Run]] = defaultdict(list)
     for key, some in sorted(usable.items()):
         learners[key[0]].append(some[0])
@@ -145,3 +147,15 @@ def _add_task(found: Selection, task: str, runs: list[Run]) -> None:
         if spare:
             found.doubles.append((some[0], spare))
     found.groups += [Group(task, who, budget, of_it) for who, of_it in learners.items()]
+    if not learners:  # no run ends with a finite return
+        del found.budgets[task]
+
+
+def _left_out(found: Selection, run: Run, budget: int) -> list[Run] | None:
+    """Where a run belongs that is not compared."""
+    if not len(run.at) or run.at[0] > budget:
+        return found.unmeasured
+    if run.reached < budget:
+        return found.short
+    final = run.measured["return_sampled"][last_part(run, budget)]
+    return None if np.isfinite(final).all() else found.broken

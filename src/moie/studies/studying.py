@@ -13,7 +13,7 @@ from moie.rollout import tasks
 from moie.runs.config import RunConfig, differences, flat, to_json
 from moie.runs.directory import RunDirectory
 from moie.runs.files import as_json, write_bytes, writing
-from moie.studies import curves
+from moie.studies import curves, gathering
 from moie.studies.cluster import Resources, check_ray
 from moie.studies.declaration import OWN, Mistakes, Planned, Study, Values, listed
 from moie.studies.progress import StudyProgress
@@ -91,7 +91,7 @@ def write_declaration(folder: Path, study: Study, planned: list[Planned]) -> Non
     content = declaration(study, planned)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(folder / curves.STUDY_FILE, as_json(content))
+    write_bytes(folder / gathering.STUDY_FILE, as_json(content))
 
 
 def run_study(
@@ -121,5 +121,5 @@ def run_study(
 
 def write_curves(folder: Path) -> None:
     """The curves of all runs that there are, in one file."""
-    if curves.run_directories(folder):
-        curves.write(curves.gather(folder), folder / curves.CURVES_FILE)
+    if gathering.run_directories(folder):
+        curves.write(gathering.gather(folder), folder / gathering.CURVES_FILE)

@@ -1,5 +1,6 @@
-"""table.md: the final returns as a table that can be pasted anywhere."""
+"""table.md: final returns and scores as tables that can be pasted anywhere."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 Facts = dict[str, Any]
@@ -42,8 +43,47 @@ def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
+def _table(head: Sequence[str], rows: Iterable[list[str]]) -> list[str]:
+    return [_line(list(head)), "|" + "---|" * len(head), *(_line(row) for row in rows)]
+
+
+def _interval(found: Facts | None) -> str:
+    """Value and ends of its interval, where there are any."""
+    if found is None:
+        return "-"
+    ends = "" if found["low"] is None else f" ({found['low']:.2f} to {found['high']:.2f})"
+    return f"{found['value']:.2f}{ends}"
+
+
+def _aggregate(facts: Facts) -> list[str]:
+    """Scores over all tasks, and who beats whom."""
+    found = facts["aggregate"]
+    if found is None:
+        return []
+    names = found["learners"]
+    scores = zip(names, found["iqm"], found["mean"], strict=True)
+    beats = zip(names, found["improvement"], strict=True)
+    return [
+        "",
+        "## Over all tasks",
+        "",
+        f"Normalised scores on {', '.join(found['tasks'])}: 0 is the untrained policy, 1 the best "
+        f"learner; bootstrap intervals of {facts['level']:.0%}, too short where runs are few.",
+        "",
+        *_table(
+            ("learner", "interquartile mean", "mean"),
+            ([name, _interval(iqm), _interval(mean)] for name, iqm, mean in scores),
+        ),
+        "",
+        "Probability that a run of the row beats a run of the column; an interval without width "
+        "says that runs are few, not that there is no doubt:",
+        "",
+        *_table(["", *names], ([name, *map(_interval, row)] for name, row in beats)),
+    ]
+
+
 def markdown(facts: Facts) -> bytes:
-    """Final returns, problems and notices."""
+    """Final returns, scores over all tasks, problems and notices."""
     level, part = f"{facts['level']:.0%}", f"{facts['last_part']:.0%}"
     lines = [
         f"# {facts['name']}: final returns",
@@ -51,9 +91,8 @@ def markdown(facts: Facts) -> bytes:
         f"Mean over seeds ± half of Student's {level} interval. The final return of a run is the "
         f"mean of its evaluations in the last {part} of the compared steps.",
         "",
-        _line(list(HEAD)),
-        "|" + "---|" * len(HEAD),
-        *(_line(_row(one)) for one in facts["results"]),
+        *_table(HEAD, map(_row, facts["results"])),
+        *_aggregate(facts),
     ]
     steps = [f"- {task['task']}: compared at {task['budget']:,} steps" for task in facts["tasks"]]
     for title, items in (
