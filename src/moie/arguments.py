@@ -11,8 +11,8 @@ from moie.runs.config import RunConfig
 RunPath = tyro.conf.Positional[Path]
 
 
-def _help(text: str) -> Any:
-    return tyro.conf.arg(help=text)
+def _help(text: str, metavar: str | None = None) -> Any:
+    return tyro.conf.arg(help=text, metavar=metavar)
 
 
 # Options that several commands have.
@@ -124,7 +124,8 @@ class Study:
         tyro.conf.Positional[str],
         _help(
             "The name of a study that comes with moie (paper-locomotion, paper-small, "
-            "paper-diffproto, smoke), or a TOML file."
+            "paper-diffproto, smoke), or a TOML file.",
+            metavar="NAME",
         ),
     ]
     out: Path | None = None

@@ -52,6 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("moie: interrupted", file=sys.stderr)
         return 130
+    except PermissionError as error:
+        print(f"moie: no permission for {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
     except BrokenPipeError:  # `moie show RUN | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -182,6 +182,9 @@ def study(arguments: Sequence[str]) -> None:
 
         found = interface.study_status(given.study, **options)
         print(report(found.name, found.statuses))
+        print("".join(f"  misfit   {line}\n" for line in found.misfits), end="")
+        if not found.path.exists():
+            print(f"  there is nothing at {found.path} yet")
         return
     found = interface.study(
         given.study,

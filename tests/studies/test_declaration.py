@@ -55,14 +55,15 @@ def test_a_list_of_values_is_a_dimension_with_a_name_of_its_own() -> None:
     [settings]
     temperature = [0.5, 1]
     hidden = [[32], [64, 64]]
-    policy_hidden = [16, 16]
     """
     found = names(text)
     assert len(found) == 4
     assert found[0] == "Pendulum-v1/moie-k10-temperature=0.5-hidden=_32_/s0"
     runs = from_toml(text, "mine", "mine.toml")[1]
     assert {one.config.learner.critic.hidden for one in runs} == {(32,), (64, 64)}
-    assert {one.config.learner.network.policy_hidden for one in runs} == {(16, 16)}
+    text = "tasks = 'pendulum'\nalgorithms = 'ppo'\n[settings]\npolicy_hidden = [16, 16]"
+    (one,) = from_toml(text, "mine", "mine.toml")[1]
+    assert one.config.learner.network.policy_hidden == (16, 16)
 
 
 def test_grids_add_up_and_inherit() -> None:
@@ -97,6 +98,17 @@ def test_settings_that_an_algorithm_does_not_look_at_give_it_no_more_runs() -> N
     assert len(learners) == 4 + 2 + 4
     assert learners[0] == "moie-k10-temperature=0.5-entropy_fall=0.005"
     assert [name for name in learners if name.startswith("ppo")] == ["ppo-clip=0.1", "ppo-clip=0.2"]
+
+
+def test_settings_that_an_algorithm_does_not_look_at_make_its_runs_no_other_ones() -> None:
+    text = "tasks = 'pendulum'\nalgorithms = ['moie', 'ppo']\n[settings]\ntemperature = "
+    _, before = from_toml(text + "[0.5, 1.0]", "mine", "mine.toml")
+    _, after = from_toml(text + "[0.25, 0.5, 1.0]", "mine", "mine.toml")
+    assert before[-1] == after[-1]
+    grid = "[[grid]]\nexperts = {}\nsettings = {{temperature = {}}}\n"
+    text = "tasks = 'pendulum'\nalgorithms = ['moie', 'ppo']\n"
+    found = names(text + grid.format(5, 0.5) + grid.format(10, 1.0))
+    assert [name.split("/")[1] for name in found] == ["moie-k5", "ppo", "moie-k10"]
 
 
 def test_every_mistake_is_found_whatever_else_is_wrong() -> None:
@@ -167,13 +179,47 @@ def test_all_mistakes_come_at_once() -> None:
         ("tasks = 3", "tasks: 3, expected a name or a list of names"),
         ("tasks = 'pendulum'\nseeds = 0", "seeds: 0, expected how many (3) or which"),
         ("tasks = 'pendulum'\nseeds = [-1]", "seeds: [-1], expected how many"),
-        ("tasks = 'pendulum'\nseeds = 'two'", "seeds: 'two', expected a number"),
+        ("tasks = 'pendulum'\nseeds = 'two'", "seeds: 'two', expected a whole number"),
         ("tasks = 'pendulum'\nexperts = []", "experts: an empty list"),
         ("tasks = 'pendulum'\nalgorithms = []", "algorithms: there are none"),
         ("tasks = 'pendulum'\nname = 'a/b'", "name: 'a/b', expected letters"),
         ("tasks = 'pendulum'\ndescription = 3", "description: 3, expected a text"),
         ("tasks = 'pendulum'\nsettings = 3", "settings: 3, expected a table"),
         ("tasks = 'pendulum'\ngrid = 3", "grid: 3, expected tables"),
+        (
+            "tasks = 'pendulum'\nsettings = 3\n[[grid]]\nsettings = {bound = 0.02}",
+            "settings: 3, expected a table",
+        ),
+        ("tasks = 'pendulum'\nexperts = 10.5", "experts: 10.5, expected a whole number"),
+        ("tasks = 'pendulum'\nseeds = 3.0", "seeds: 3.0, expected a whole number"),
+        (
+            "tasks = 'pendulum'\n[settings]\nentropy_fraction = nan",
+            "settings: entropy_fraction is nan, expected a finite number",
+        ),
+        (
+            "tasks = 'pendulum'\n[settings]\ntemperature = inf",
+            "settings: temperature is inf, expected a finite number",
+        ),
+        (
+            f"tasks = 'pendulum'\n[settings]\ntemperature = 1{400 * '0'}",
+            "settings: temperature is 1000",
+        ),
+        (
+            f"tasks = 'pendulum'\n[settings]\nhidden = [[8], [{'8, ' * 93}]]",
+            "Pendulum-v1/moie-k10-hidden=_8_8_8_8_8_8_8_8_8_8_8_8_8_8_8_8...: a name of over 200",
+        ),
+        (
+            "tasks = 'pendulum'\nseeds = 300\n[settings]\n"
+            + "\n".join(
+                f"{name} = [1, 2, 3, 4, 5]" for name in ("epochs", "minibatch", "candidates")
+            ),
+            "settings: more than 20,000 runs of moie on Pendulum-v1",
+        ),
+        (
+            "tasks = 'pendulum'\n[[grid]]\nsettings = {bound = [0.02, 0.03]}\n[[grid]]\n"
+            "settings = {bound = 0.02}",
+            "Pendulum-v1/moie-k10/s0: the same run as Pendulum-v1/moie-k10-bound=0.02/s0, of",
+        ),
         ("tasks = 'pendulum'\n[[grid]]\nseed = 3", "grid 1: seed: unknown; did you mean seeds?"),
         ("tasks = 'pendulum'\n[settings]\nhidden = 5", "settings: hidden is 5, expected a value"),
         ("tasks = 'pendulum'\n[settings]\nbound = []", "settings: bound is an empty list"),
@@ -193,9 +239,10 @@ def test_a_file_that_is_not_there_or_is_not_toml(tmp_path: Path) -> None:
         load("smok")
     with pytest.raises(InputError, match=r"cannot read .*none.toml: No such file"):
         load(str(tmp_path / "none.toml"))
-    (tmp_path / "bad.toml").write_text("tasks = [")
-    with pytest.raises(InputError, match=r"bad\.toml is not TOML"):
-        load(str(tmp_path / "bad.toml"))
+    for text in ("tasks = [", f"seeds = {5000 * '1'}", f"seeds = {3000 * '['}"):
+        (tmp_path / "bad.toml").write_text(text)
+        with pytest.raises(InputError, match=r"bad\.toml is not TOML"):
+            load(str(tmp_path / "bad.toml"))
 
 
 def test_what_a_study_leaves_on_disk_has_every_setting_of_every_run() -> None:

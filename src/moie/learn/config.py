@@ -3,6 +3,7 @@
 A field's docstring is also the command line's help. Values are checked where they are built.
 """
 
+import math
 from dataclasses import dataclass, field
 
 from moie.errors import InputError
@@ -58,8 +59,9 @@ class PolicyConfig:
 
     def __post_init__(self) -> None:
         require(self.experts >= 1, "experts", self.experts, "at least 1")
-        require(self.temperature > 0, "temperature", self.temperature, "a positive number")
-        require(self.initial_std > 0, "initial_std", self.initial_std, "a positive number")
+        for name in ("temperature", "initial_std"):
+            value = getattr(self, name)
+            require(0 < value < math.inf, name, value, "a positive, finite number")
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class TrustRegionConfig:
 
     def __post_init__(self) -> None:
         require(self.bound > 0, "bound", self.bound, "a positive number")
+        fraction = self.entropy_fraction
+        require(math.isfinite(fraction), "entropy_fraction", fraction, "a finite number")
         require(self.entropy_fall >= 0, "entropy_fall", self.entropy_fall, "zero or more")
 
 

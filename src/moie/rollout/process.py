@@ -36,7 +36,7 @@ class Worker:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "moie.rollout.worker", str(theirs.fileno())],
+            [sys.executable, "-P", "-m", "moie.rollout.worker", str(theirs.fileno())],
             pass_fds=(theirs.fileno(),),
             env=environment | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
             stdin=subprocess.DEVNULL,

@@ -170,6 +170,13 @@ def spec_json(env_id: str) -> str:
         return resolve(env_id)
 
 
+def adopt(id_or_spec_json: str) -> None:
+    """Register a task that another process has registered: what `spec_json` gave there."""
+    if id_or_spec_json.startswith("{"):
+        spec = EnvSpec.from_json(id_or_spec_json)
+        gym.registry.setdefault(spec.id, spec)
+
+
 @contextlib.contextmanager
 def _mute(extra: str | None) -> Iterator[None]:
     """Keep the terminal clean while a simulator is loaded: nothing printed there helps a user.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import math
 import numbers
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -112,9 +113,17 @@ def _as_type_of(default: Any, value: Any, name: str) -> Any:
         if isinstance(default, int) and isinstance(value, numbers.Integral):
             return int(value)
         if isinstance(default, float) and isinstance(value, numbers.Real):
+            require(_is_finite(value), name, value, "a finite number")
             return float(value)
     require(type(value) is type(default), name, value, f"a value of type {type(default).__name__}")
     return value
+
+
+def _is_finite(value: numbers.Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that is too large
+        return False
 
 
 def to_json(config: RunConfig) -> dict[str, Any]:
@@ -129,9 +138,13 @@ def unused_settings(algorithm: str) -> set[str]:
 
 
 def differences(old: RunConfig, new: RunConfig) -> list[tuple[str, Any, Any]]:
-    """Name and both values of every setting that differs, other than the number of iterations."""
+    """Name and both values of every setting that differs: of those that the algorithm looks at,
+    other than the number of iterations."""
     before, after = flat(to_json(old)), flat(to_json(new))
-    names = [name for name in before if name != "iterations" and before[name] != after[name]]
+    ignored = {"iterations"}
+    if old.learner.algorithm == new.learner.algorithm:
+        ignored |= unused_settings(old.learner.algorithm)
+    names = [name for name in before if name not in ignored and before[name] != after[name]]
     return [(name, before[name], after[name]) for name in names]
 
 

@@ -18,13 +18,19 @@ def n_workers(given: int | None) -> int:
     return given
 
 
+def check_timeout(seconds: float) -> None:
+    """InputError if a worker can not be waited for that long."""
+    expected = "a positive number of seconds, at most a year"
+    require(0 < seconds <= 366 * 86_400, "worker_timeout", seconds, expected)
+
+
 @contextmanager
 def machinery(
     workers: int | None, worker_timeout: float, packaged_env: bool, quiet: bool
 ) -> Iterator[Any]:
     """A `training.Machinery`; jax is not imported before this."""
     count = n_workers(workers)
-    require(worker_timeout > 0, "worker_timeout", worker_timeout, "a positive number of seconds")
+    check_timeout(worker_timeout)
     prepare()
     from moie.runs.progress import Progress
     from moie.runs.training import Machinery

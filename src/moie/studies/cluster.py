@@ -1,9 +1,9 @@
 """The only place that knows Ray: machines, processes that work on runs, and how these end."""
 
 import contextlib
-import importlib.util
 import os
 import socket
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,9 @@ from moie.errors import InputError
 from moie.learn.config import require
 from moie.rollout.process import n_cores
 from moie.runs.config import to_json
+from moie.runs.machinery import check_timeout
 from moie.studies.declaration import Planned
-from moie.studies.work import Outcome, work
+from moie.studies.work import Assignment, Outcome, work
 
 REACH = 10.0
 """Seconds for a cluster to answer."""
@@ -39,8 +40,7 @@ class Resources:
     def __post_init__(self) -> None:
         require(self.cpus is None or self.cpus >= 1, "cpus", self.cpus, "at least 1")
         require(self.cpus_per_run >= 1, "cpus_per_run", self.cpus_per_run, "at least 1")
-        timeout = self.worker_timeout
-        require(timeout > 0, "worker_timeout", timeout, "a positive number of seconds")
+        check_timeout(self.worker_timeout)
         if self.address is not None and self.cpus is not None:
             raise InputError("cpus is of a cluster that is started here; leave it out with address")
 
@@ -48,8 +48,9 @@ class Resources:
 class Cluster:
     """A Ray cluster that we are connected to."""
 
-    def __init__(self, ray: Any, resources: Resources):
-        self._ray, self._resources = ray, resources
+    def __init__(self, ray: Any, resources: Resources, specs: dict[str, str]):
+        """`specs`: of each task, what a process that has not registered it needs."""
+        self._ray, self._resources, self._specs = ray, resources, specs
         self._work = ray.remote(
             num_cpus=resources.cpus_per_run, max_retries=0, scheduling_strategy="SPREAD"
         )(work)
@@ -74,10 +75,16 @@ class Cluster:
 
     def submit(self, folder: Path, planned: Planned) -> Any:
         """Have a run worked on, as soon as there is room; what stands for it from now on."""
-        use = self._resources
-        path = str((folder / planned.name).absolute())
+        here = os.getcwd()
         return self._work.remote(
-            path, to_json(planned.config), use.cpus_per_run, use.worker_timeout
+            Assignment(
+                path=str((folder / planned.name).absolute()),
+                config=to_json(planned.config),
+                spec=self._specs.get(planned.config.task, ""),
+                workers=self._resources.cpus_per_run,
+                timeout=self._resources.worker_timeout,
+                foreign=() if here in sys.path else (here,),
+            )
         )
 
     def ended(self, handles: Iterable[Any], timeout: float) -> list[tuple[Any, Outcome]]:
@@ -106,10 +113,14 @@ class Cluster:
                 self._ray.cancel(handle, force=False, recursive=False)
 
 
-def check_ray() -> None:
-    """InputError if it is not installed."""
-    if importlib.util.find_spec("ray") is None:
-        raise InputError("studies need ray, not installed: pip install 'moie[study]'")
+def check(resources: Resources) -> None:
+    """InputError if it is clear from the start that there is no such cluster."""
+    if resources.address is not None:
+        _check_reachable(resources.address)
+        return
+    most = n_cores() if resources.cpus is None else resources.cpus
+    expected = f"at most the {most} of this machine"
+    require(resources.cpus_per_run <= most, "cpus_per_run", resources.cpus_per_run, expected)
 
 
 def _check_reachable(address: str) -> None:
@@ -135,13 +146,12 @@ def _use_token() -> None:
 
 
 @contextlib.contextmanager
-def connected(resources: Resources) -> Iterator[Cluster]:
+def connected(resources: Resources, specs: dict[str, str]) -> Iterator[Cluster]:
     """Join a cluster, or start one of our own; leave or stop it in the end."""
-    check_ray()
+    check(resources)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if resources.address is not None:
-        _check_reachable(resources.address)
         _use_token()
     import ray
 
@@ -155,7 +165,7 @@ def connected(resources: Resources) -> Iterator[Cluster]:
         options["address"] = resources.address
     try:
         ray.init(**options)
-    except (ConnectionError, ValueError, RuntimeError, OSError) as error:
+    except (ValueError, RuntimeError, OSError, ray.exceptions.RayError) as error:
         reason = " ".join(str(error).split())
         if resources.address is None:
             raise InputError(f"Ray does not start on this machine: {reason}") from error
@@ -164,6 +174,6 @@ def connected(resources: Resources) -> Iterator[Cluster]:
             "and give RAY_AUTH_MODE and the token here as there"
         ) from error
     try:
-        yield Cluster(ray, resources)
+        yield Cluster(ray, resources, specs)
     finally:
         ray.shutdown()

@@ -21,7 +21,6 @@ from moie.runs.config import from_json
 from moie.runs.files import write_bytes
 
 FORMAT, VERSION = "moie-curves", 1
-STUDY_FORMAT = "moie-study"
 KEYS = {
     "run": pa.string(),
     "task": pa.string(),

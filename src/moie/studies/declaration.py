@@ -6,6 +6,7 @@ declaration are found before anything starts, and reported together.
 """
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,9 +25,13 @@ from moie.runs.config import (
     with_settings,
 )
 
+STUDY_FILE, STUDY_FORMAT = "study.json", "moie-study"
+"""The declaration in a study's folder."""
 OWN = {"task": "tasks", "algorithm": "algorithms", "experts": "experts", "seed": "seeds"}
 """Settings that are dimensions of the grid, and the dimension's name."""
-MOST_SEEDS = 10_000
+MOST_SEEDS, MOST_RUNS = 10_000, 20_000
+LONGEST_NAME = 200
+"""Bytes: it becomes the name of files, which may have 255."""
 Values = Sequence[Any] | str | int | float
 
 
@@ -97,11 +102,19 @@ def plan(study: Study, mistakes: Mistakes | None = None) -> list[Planned]:
     if not study.grids:
         mistakes.add("grid", "there is none")
     found: dict[str, Planned] = {}
+    names: dict[RunConfig, str] = {}
     for grid in study.grids:
         for one in _runs(grid, mistakes):
             same = found.setdefault(one.name, one)
             if same.config != one.config:
                 mistakes.add(one.name, "two grids have this run, with different settings")
+            elif names.setdefault(one.config, one.name) != one.name:
+                mistakes.add(one.name, f"the same run as {names[one.config]}, of another grid")
+            if len(one.name.encode()) > LONGEST_NAME:
+                mistakes.add(
+                    f"{one.name[:60]}...",
+                    f"a name of over {LONGEST_NAME} bytes: vary fewer settings",
+                )
     mistakes.check(f"study {study.name}")
     return sorted(found.values(), key=lambda one: one.config.seed)
 
@@ -118,10 +131,13 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
     for base, algorithm in itertools.product(presets, algorithms):
         unused = unused_settings(algorithm)
         own = {"experts": experts} if has_experts(algorithm) else {}
-        # what an algorithm does not look at gives it no runs of its own
-        used = {n: v[:1] if n in unused else v for n, v in dimensions.items()}
+        # what an algorithm does not look at makes no difference to its runs
+        used = {name: values for name, values in dimensions.items() if name not in unused}
         varied = [name for name, values in used.items() if len(values) > 1]
         grids = {**own, **used, "seed": seeds}
+        if math.prod(map(len, grids.values())) > MOST_RUNS:
+            mistakes.add("settings", f"more than {MOST_RUNS:,} runs of {algorithm} on {base.task}")
+            continue
         for values in itertools.product(*grids.values()):
             settings = dict(zip(grids, values, strict=True))
             try:

@@ -7,6 +7,7 @@ process of its own: what it prints goes to a file, and when it ends, `supervisio
 import os
 import socket
 import sys
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,23 @@ from moie.runs.config import from_json
 from moie.studies.cluster import Resources, connected
 from moie.studies.declaration import Planned
 from moie.studies.execution import Execution
+from moie.studies.status import forget_failures
 
 STOP = "stop"
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a driver has to know."""
+
+    folder: str
+    runs: list[tuple[str, dict[str, Any]]]
+    """Names and configurations."""
+    specs: dict[str, str]
+    """Of each task, see `tasks.spec_json`."""
+    resources: dict[str, Any]
+    is_first: bool
+    """No driver before it had a cluster."""
 
 
 class Line:
@@ -48,15 +64,20 @@ def main() -> None:
     """Work on the study that comes through the connection; say how it ended."""
     connection = Connection(socket.socket(fileno=int(sys.argv[1])).detach())
     line = Line(connection)
-    folder, runs, resources = connection.recv()
-    planned = [Planned(name, from_json(config)) for name, config in runs]
+    brief: Brief = connection.recv()
+    folder = Path(brief.folder)
+    planned = [Planned(name, from_json(config)) for name, config in brief.runs]
     try:
-        with connected(Resources(**resources)) as cluster:
-            Execution(Path(folder), planned, cluster, line.note, line.beat).go()
+        with connected(Resources(**brief.resources), brief.specs) as cluster:
+            line.tell("connected")
+            if brief.is_first:  # what was given up before gets another chance
+                forget_failures(folder, planned)
+            Execution(folder, planned, cluster, line.note, line.beat).go()
         line.tell("end")
     except Stopped:
         line.tell("stopped")
     except InputError as error:
+        print(f"moie: {error}", file=sys.stderr)
         line.tell("wrong", str(error))
 
 

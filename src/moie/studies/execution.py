@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from moie.errors import Stopped
+from moie.errors import InputError, Stopped
 from moie.runs.files import writing
 from moie.studies.cluster import Cluster
 from moie.studies.declaration import Planned
@@ -61,7 +61,7 @@ class Execution:
                 self._beat(self._cluster.slots)
                 self._submit()
                 self._collect()
-        except Stopped:
+        except (Stopped, InputError):  # e.g. no space left
             self._stop()
             raise
 

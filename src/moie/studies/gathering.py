@@ -14,9 +14,10 @@ from moie.runs.config import to_json
 from moie.runs.directory import RunDirectory, load_policy
 from moie.runs.records import read as read_rows
 from moie.studies import curves
-from moie.studies.curves import KEYS, STUDY_FORMAT, Curves, as_frame, check_facts, check_study
+from moie.studies.curves import KEYS, Curves, as_frame, check_facts, check_study
+from moie.studies.declaration import STUDY_FILE, STUDY_FORMAT
 
-STUDY_FILE, CURVES_FILE = "study.json", "curves.parquet"
+CURVES_FILE = "curves.parquet"
 
 
 def read(path: Path) -> Curves:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moie.runs.stopping import stoppable
+from moie.studies.extra import need
 
 if TYPE_CHECKING:
     from moie.studies.declaration import Planned, Study
@@ -21,6 +22,8 @@ class StudyRuns:
     path: Path
     name: str
     statuses: list[RunStatus]
+    misfits: list[str] = field(default_factory=list)
+    """Runs that the study would refuse, and why."""
 
     @property
     def unfinished(self) -> list[RunStatus]:
@@ -45,8 +48,8 @@ def _study(
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
     """Folder, declaration, all its runs, and those that are meant."""
     from moie.studies.declaration import Study, plan
+    from moie.studies.parts import part_of, with_iterations
     from moie.studies.reading import load as load_study
-    from moie.studies.studying import part_of, with_iterations
 
     if isinstance(study, Study):
         declared, planned = study, plan(study)
@@ -82,14 +85,14 @@ def study(
         quiet: show no progress.
         part: only the runs with these `tasks`, `algorithms`, `experts` or `seeds`.
     """
+    need("pandas", "pyarrow")
     from moie.studies.cluster import Resources
     from moie.studies.progress import StudyProgress
-    from moie.studies.studying import check_runs, run_study, write_declaration
+    from moie.studies.studying import prepare, run_study
 
     resources = Resources(address, cpus, cpus_per_run, worker_timeout)
     folder, declared, planned, meant = _study(study, out, iterations, part)
-    check_runs(folder, meant)
-    write_declaration(folder, declared, planned)
+    prepare(folder, declared, planned, meant, resources)
     with stoppable() as check:
         progress = StudyProgress(declared.name, quiet)
         return StudyRuns(
@@ -105,10 +108,12 @@ def study_status(
     **part: Any,
 ) -> StudyRuns:
     """How far a study is, wherever it runs."""
+    from moie.studies.fitting import misfits
     from moie.studies.status import look
 
     folder, declared, _, meant = _study(study, out, iterations, part)
-    return StudyRuns(folder, declared.name, [look(folder, one) for one in meant])
+    statuses = [look(folder, one) for one in meant]
+    return StudyRuns(folder, declared.name, statuses, misfits(folder, meant).found)
 
 
 def compare(
@@ -127,6 +132,7 @@ def compare(
             end, without.
         quiet: show no progress.
     """
+    need("pandas", "pyarrow", "scipy")
     from moie.learn.config import require
     from moie.runs.progress import Stages
     from moie.studies.comparing import compare as compare_runs

@@ -43,7 +43,7 @@ def from_toml(text: str, name: str, what: str) -> tuple[Study, list[Planned]]:
     """Top-level keys hold for all grids; each `[[grid]]` may add to them or replace them."""
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{what} is not TOML: {error}") from error
     mistakes = Mistakes()
     _known(content, KNOWN, "", mistakes)
@@ -82,10 +82,14 @@ def _grid(shared: dict[str, Any], table: dict[str, Any], where: str, mistakes: M
     values = shared | {key: value for key, value in table.items() if key in GRID}
     settings = values.pop("settings", {})
     if not isinstance(settings, dict):
-        mistakes.add(f"{where}settings", f"{settings!r}, expected a table: [settings]")
+        if "settings" in table:
+            mistakes.add(f"{where}settings", f"{settings!r}, expected a table: [settings]")
         settings = {}
-    if isinstance(table.get("settings"), dict) and isinstance(shared.get("settings"), dict):
-        settings = shared["settings"] | settings
+    above = shared.get("settings", {})
+    if not isinstance(above, dict):
+        mistakes.add("settings", f"{above!r}, expected a table: [settings]")
+    elif "settings" in table:
+        settings = above | settings
     for key, kinds in LISTS.items():
         value = values.get(key, [])
         each = value if isinstance(value, list) else [value]
@@ -98,4 +102,4 @@ def _grid(shared: dict[str, Any], table: dict[str, Any], where: str, mistakes: M
 
 
 def _kind(kind: type) -> str:
-    return "a name or a list of names" if kind is str else "a number or a list of numbers"
+    return "a name or a list of names" if kind is str else "a whole number or a list of them"

@@ -2,6 +2,7 @@
 from anywhere that sees the files, whoever works on them."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +49,14 @@ def write_failure(folder: Path, name: str, content: dict[str, Any]) -> None:
     write_bytes(file, as_json(content))
 
 
+def forget_failures(folder: Path, planned: Iterable[Planned]) -> None:
+    """Runs that were given up may be tried again."""
+    for one in planned:
+        file = failure_file(folder, one.name)
+        with writing(file):
+            file.unlink(missing_ok=True)
+
+
 def look(folder: Path, planned: Planned) -> RunStatus:
     """At one run."""
     run, wanted = RunDirectory(folder / planned.name), planned.config.iterations
@@ -74,7 +83,7 @@ def look(folder: Path, planned: Planned) -> RunStatus:
 def _error(file: Path) -> str:
     try:
         return str(json.loads(file.read_text())["error"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return ""
 
 
@@ -89,23 +98,28 @@ def _pace(rows: list[dict[str, Any]]) -> float | None:
 
 def seconds_left(statuses: Sequence[RunStatus], slots: int) -> float | None:
     """For all that is not done nor failed, so many at a time; None while no run has a pace."""
-    paces = [status.pace for status in statuses if status.pace is not None]
-    if not paces:
+    usual = _usual(statuses)
+    if not usual:
         return None
     left = [
-        (status.wanted - status.iteration) * (status.pace or _usual(status, statuses))
+        (status.wanted - status.iteration)
+        * (status.pace or next(usual[like] for like in _likes(status) if like in usual))
         for status in statuses
         if status.state not in ("done", "failed")
     ]
     return max(sum(left) / max(slots, 1), max(left, default=0.0))
 
 
-def _usual(status: RunStatus, statuses: Iterable[RunStatus]) -> float:
-    """The pace of runs like it: of the same learner and task, of the task, of any."""
-    known = [other for other in statuses if other.pace is not None]
-    for depth in (2, 1, 0):
-        like = status.name.split("/")[:depth]
-        paces = [o.pace for o in known if o.name.split("/")[:depth] == like and o.pace is not None]
-        if paces:
-            return sum(paces) / len(paces)
-    return 0.0
+def _likes(status: RunStatus) -> list[str]:
+    """Runs like it: of the same task and learner, of the task, all."""
+    task, _, rest = status.name.partition("/")
+    return [f"{task}/{rest.partition('/')[0]}", task, ""]
+
+
+def _usual(statuses: Iterable[RunStatus]) -> dict[str, float]:
+    """Mean pace of runs that are alike."""
+    paces: dict[str, list[float]] = defaultdict(list)
+    for status in statuses:
+        for like in _likes(status) if status.pace is not None else []:
+            paces[like].append(status.pace or 0.0)
+    return {like: sum(some) / len(some) for like, some in paces.items()}

@@ -2,12 +2,14 @@
 with how that ended: an error of one run must not end the study."""
 
 import dataclasses
+import sys
 import time
 import traceback
 from pathlib import Path
 from typing import Any, Literal
 
 from moie.errors import Busy, InputError, Stopped
+from moie.rollout import tasks
 from moie.runs.config import differences, from_json
 from moie.runs.directory import RunDirectory
 from moie.runs.machinery import machinery
@@ -27,13 +29,29 @@ class Outcome:
     seconds: float = 0.0
 
 
-def work(path: str, config: dict[str, Any], workers: int, timeout: float) -> Outcome:
+@dataclasses.dataclass(frozen=True)
+class Assignment:
+    """One run, and how to work on it."""
+
+    path: str
+    config: dict[str, Any]
+    spec: str
+    """Of the task, as `tasks.spec_json` has it."""
+    workers: int
+    timeout: float
+    foreign: tuple[str, ...] = ()
+    """Folders that Ray has added to where modules are looked for, and the user has not."""
+
+
+def work(given: Assignment) -> Outcome:
     """Train to the configuration's number of iterations, from wherever the run stands."""
     began, node = time.monotonic(), _node()
     end: End = "done"
     error = details = ""
     try:
-        _train_or_resume(Path(path), config, workers, timeout)
+        sys.path[:] = [folder for folder in sys.path if folder not in given.foreign]
+        tasks.adopt(given.spec)
+        _train_or_resume(given)
     except Stopped as stop:
         end, error = "stopped", str(stop)
     except Busy as busy:
@@ -46,8 +64,8 @@ def work(path: str, config: dict[str, Any], workers: int, timeout: float) -> Out
     return Outcome(end, error, details, node, time.monotonic() - began)
 
 
-def _train_or_resume(path: Path, config: dict[str, Any], workers: int, timeout: float) -> None:
-    wanted = from_json(config)
+def _train_or_resume(given: Assignment) -> None:
+    path, wanted = Path(given.path), from_json(given.config)
     if not (path / "run.json").exists():
         try:
             RunDirectory.create(path, wanted)
@@ -56,7 +74,7 @@ def _train_or_resume(path: Path, config: dict[str, Any], workers: int, timeout: 
                 raise
     for name, old, new in differences(RunDirectory(path).read_config(), wanted):
         raise InputError(f"{path} was made with {name} = {old}, the study wants {new}")
-    with machinery(workers, timeout, packaged_env=False, quiet=True) as parts:
+    with machinery(given.workers, given.timeout, packaged_env=False, quiet=True) as parts:
         import jax
 
         from moie.runs import training
