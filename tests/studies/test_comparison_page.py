@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 from PIL import Image
 
 from moie.errors import InputError
-from moie.explain.drawing import STYLE, saved
+from moie.explain.drawing import saved
 from moie.studies import curves, figures
 from moie.studies.comparing import compare
 from moie.studies.comparison import gather
@@ -108,51 +105,18 @@ def test_every_learner_is_in_the_figures(folder: Path) -> None:
         assert set(names) <= set(words)
 
 
-LONG = (
-    "HalfCheetahBulletEnv-v0",
-    "InvertedDoublePendulumBulletEnv-v0",
-    "InvertedPendulumSwingupBulletEnv-v0",
-    synthetic.WALKER,
-    "Walker2DBulletEnv-v0",
-)
-
-
-@pytest.fixture(scope="module")
-def long_names() -> dict[str, Any]:
-    """Facts that need room."""
-    names = ("moie", "ppo", "trpo-linear", "trpo-diffproto-entropy", "ppo-diffproto-entropy")
-    return gather(synthetic.curves(synthetic.grid(LONG, names, range(2), iterations=400)), "long")
-
-
-@pytest.mark.parametrize("name", figures.FIGURES)
-def test_no_texts_of_a_figure_overlap(name: str, long_names: dict[str, Any]) -> None:
-    with mpl.rc_context(STYLE):
-        figure = figures.FIGURES[name](long_names)
-        assert figure is not None
-        figure.draw_without_rendering()
-        boxes = [(text.get_text(), text.get_window_extent()) for text in drawn(figure)]
-    assert len(boxes) > 10
-    for i, (word, box) in enumerate(boxes):
-        assert figure.bbox.x0 - 2 <= box.x0 <= box.x1 <= figure.bbox.x1 + 2, word
-        assert figure.bbox.y0 - 2 <= box.y0 <= box.y1 <= figure.bbox.y1 + 2, word
-        for other, beside in boxes[:i]:
-            assert not box.padded(-1.0).overlaps(beside.padded(-1.0)), (word, other)
-
-
-def drawn(figure: Figure) -> list[Text]:
-    """Upright texts that can be seen: without labels of ticks outside of the limits, and without
-    panels that are switched off."""
-    found = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
-    hidden: set[int] = set()
-    for axes in figure.axes:
-        if not axes.axison:
-            hidden |= {id(text) for text in axes.findobj(Text)}
-        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-            low, high = min(low, high), max(low, high)
-            for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
-                if not low <= tick.get_loc() <= high:
-                    hidden |= {id(tick.label1), id(tick.label2)}
-    return [t for t in found if id(t) not in hidden and t.get_rotation() in (0.0, 90.0)]
+def test_a_figure_is_readable_on_every_ground(folder: Path) -> None:
+    """Its file is white below the dark ink, for README pages in dark; on the page it has the page's
+    own ground and ink."""
+    white = re.compile(r"<path d=\"M 0 [^>]*fill: #ffffff")
+    page = (folder / "comparison.html").read_text()
+    for name in figures.FIGURES:
+        text = (folder / "figures" / f"{name}.svg").read_text()
+        assert len(white.findall(text)) == 1
+        with Image.open(folder / "figures" / f"{name}.png") as picture:
+            assert picture.convert("RGBA").getpixel((0, 0)) == (255, 255, 255, 255)
+    assert white.findall(page) == []
+    assert "currentColor" in page
 
 
 def test_the_table_has_the_facts(folder: Path, facts: dict[str, Any]) -> None:

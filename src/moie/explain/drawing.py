@@ -34,6 +34,8 @@ STYLE: dict[Any, Any] = {
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 8.5,
     "text.color": INK,
+    "figure.facecolor": "white",
+    "axes.facecolor": "none",
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "axes.titlesize": 9,
@@ -52,6 +54,8 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
 }
+PAPER = "paper"
+"""Name of the white ground in a file: its ink is dark, whatever it is shown on."""
 WIDTH = 7.2
 """Inches: a text of two columns."""
 MOST_FEATURES = 30
@@ -105,14 +109,13 @@ def saved(name: str, build: Callable[[], Figure | None]) -> dict[str, bytes]:
         if figure is None:
             return {}
         forms = {}
+        figure.patch.set_gid(PAPER)
         figure.draw_without_rendering()  # lays it out, once for all forms
         figure.set_layout_engine("none")
         without_date = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
         for ending, metadata in without_date.items():
             file = io.BytesIO()
-            figure.savefig(
-                file, format=ending, dpi=200, transparent=ending == "svg", metadata=metadata
-            )
+            figure.savefig(file, format=ending, dpi=200, metadata=metadata)
             forms[ending] = file.getvalue()
         return forms
 

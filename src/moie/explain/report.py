@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from moie.explain.drawing import INK, colours, varied
+from moie.explain.drawing import INK, PAPER, colours, varied
 from moie.explain.images import COLUMNS, PER_SHEET, Strip, Video
 
 TEMPLATES = files("moie.explain") / "templates"
@@ -41,8 +41,9 @@ def numbers(facts: dict[str, Any]) -> Any:
 
 
 def inline(svg: bytes) -> Markup:
-    """A figure as part of the page, in the page's own ink: readable in light and dark."""
-    text = svg.decode()
+    """A figure as part of the page, in the page's own ink and on its ground: readable in light and
+    dark."""
+    text = re.sub(rf'<g id="{PAPER}">.*?</g>', "", svg.decode(), count=1, flags=re.DOTALL)
     text = text[text.index("<svg") :].replace(INK, "currentColor")
     points = re.search(r'<svg [^>]*?width="([\d.]+)pt"', text)
     assert points is not None  # matplotlib always writes it

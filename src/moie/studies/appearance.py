@@ -1,11 +1,16 @@
-"""How a learner looks, in every figure the same: whoever else is compared changes nothing.
+"""How a learner looks, in every figure the same: whoever else is compared changes nothing, as long
+as nobody else would look like it.
 
 The algorithm gives the colour (after Okabe and Ito, to be told apart by everyone), the marker and
-the kind of line; more experts make the colour darker, fewer lighter.
+the kind of line; more experts make the colour darker, fewer lighter. Learners that colour does not
+tell apart, because only a setting does or nearly as many experts, differ in line and marker, and a
+little in hue.
 """
 
+import colorsys
 import math
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from matplotlib.colors import to_hex, to_rgb
@@ -20,15 +25,20 @@ LOOKS: dict[str, tuple[str, str, Any]] = {
     "ppo-diffproto-entropy": ("#7b5fb8", "X", (0, (5, 1.2, 1, 1.2))),
     "trpo-diffproto-entropy": ("#b8860b", "p", (0, (5, 1.2, 1, 1.2))),
 }
-VARIANTS: tuple[Any, ...] = (
+LINES: tuple[Any, ...] = (
     (0, (2, 1)),
     (0, (6, 1, 1, 1, 1, 1)),
-    (0, (8, 2)),
-    (0, (3, 2, 1, 2)),
-    (0, (1, 2)),
+    (0, (9, 2)),
+    (0, (1, 3.5)),
 )
-"""Lines of learners that only a setting tells from another one."""
+"""Of variants: the first four that colour does not tell from a learner."""
+MARKERS = ("d", "*", "<", ">", "h", "s", "^", "v", "D", "P", "X", "p", "o")
+"""Of variants: those that are no algorithm's come first."""
+HUES = (0.0, 18.0, -18.0, 9.0, -9.0)
+"""Degrees by which the first, second, ... variant differs from the algorithm's colour."""
 USUAL_EXPERTS = 10
+NEAR = 0.08
+"""Shares of black or white that differ by less are hard to tell apart."""
 
 
 @dataclass(frozen=True)
@@ -36,31 +46,77 @@ class Look:
     """Of one learner."""
 
     colour: str
-    marker: str
+    marker: Any
+    is_hollow: bool
     line: Any
     width: float
+    nth: int
+    """Among learners of nearly its colour: zero for the first, which has the algorithm's marker
+    and line."""
+
+    def mark(self, size: float, edge: str | None = None) -> dict[str, Any]:
+        """Its marker, as options of `plot`. `edge`: around a filled one."""
+        style = {"marker": self.marker, "markersize": size}
+        if self.is_hollow:
+            colours = {"markerfacecolor": "white", "markeredgecolor": self.colour}
+            return style | colours | {"markeredgewidth": 0.2 * size}
+        colours = {"markerfacecolor": self.colour, "markeredgecolor": edge or self.colour}
+        return style | colours | {"markeredgewidth": 0.6 if edge else 0.0}
 
 
-def _shade(colour: str, experts: int | None) -> str:
-    """Towards white for fewer experts than usual, towards black for more; as far as it goes for
-    four times as few or many."""
+def _share(experts: int | None) -> float:
+    """Of black in the colour, for more experts than usual; of white, less than zero, for fewer.
+    It grows evenly up to four times as many or few, and then ever more slowly."""
     amount = math.log2((experts or USUAL_EXPERTS) / USUAL_EXPERTS) / 2
-    target, most = (0.0, 0.45) if amount > 0 else (1.0, 0.6)
-    share = most * min(1.0, abs(amount))
-    red, green, blue = ((1 - share) * part + share * target for part in to_rgb(colour))
+    far = abs(amount) if abs(amount) <= 1 else 1.4 - 0.4 / abs(amount)
+    return 0.45 * far if amount > 0 else -0.6 * far
+
+
+def _shade(colour: str, share: float, turn: float) -> str:
+    """`turn`: of the hue, in degrees."""
+    hue, light, full = colorsys.rgb_to_hls(*to_rgb(colour))
+    turned = colorsys.hls_to_rgb((hue + turn / 360) % 1, light, full)
+    target, share = (0.0, share) if share > 0 else (1.0, -share)
+    red, green, blue = ((1 - share) * part + share * target for part in turned)
     return to_hex((red, green, blue))
+
+
+def _line(nth: int) -> Any:
+    """Of the nth variant: beyond those that are listed, dashes and dots that can be counted."""
+    if nth <= len(LINES):
+        return LINES[nth - 1]
+    dashes, dots = divmod(nth - len(LINES) - 1, 3)
+    return 0, (3, 1) * (dashes + 2) + (1, 1) * (dots + 1)
+
+
+def _marker(nth: int, own: str) -> Any:
+    """Of the nth variant, the algorithm's own one first: each filled, then hollow. Stars with ever
+    more points when there are no others left."""
+    markers = [own, *(marker for marker in MARKERS if marker != own)]
+    at = nth // 2
+    return markers[at] if at < len(markers) else (at - len(markers) + 6, 1, 0)
+
+
+def _look(algorithm: str, share: float, nth: int) -> Look:
+    colour, marker, line = LOOKS[algorithm]
+    return Look(
+        colour=_shade(colour, share, HUES[nth % len(HUES)]),
+        marker=_marker(nth, marker),
+        is_hollow=nth % 2 == 1,
+        line=_line(nth) if nth else line,
+        width=1.9 if algorithm == "moie" else 1.2,
+        nth=nth,
+    )
 
 
 def looks(learners: list[dict[str, Any]]) -> dict[str, Look]:
     """Of every learner of the facts, by name."""
     found: dict[str, Look] = {}
-    before: dict[tuple[str, int | None], int] = {}
+    before: list[tuple[str, float, int]] = []
     for one in learners:
-        colour, marker, line = LOOKS[one["algorithm"]]
-        key = one["algorithm"], one["experts"]
-        nth = before[key] = before.get(key, -1) + 1
-        if nth:
-            line = VARIANTS[(nth - 1) % len(VARIANTS)]
-        width = 1.9 if one["algorithm"] == "moie" else 1.2
-        found[one["learner"]] = Look(_shade(colour, one["experts"]), marker, line, width)
+        algorithm, share = one["algorithm"], _share(one["experts"])
+        taken = {n for other, at, n in before if other == algorithm and abs(at - share) < NEAR}
+        nth = next(n for n in count() if n not in taken)
+        before.append((algorithm, share, nth))
+        found[one["learner"]] = _look(algorithm, share, nth)
     return found

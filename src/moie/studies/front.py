@@ -1,0 +1,119 @@
+"""Readability against return: what a learner reaches with how many parameters."""
+
+import math
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import ScaledTranslation, Transform
+
+from moie.explain.drawing import GRID, INK, WIDTH
+from moie.studies.appearance import Look, looks
+from moie.studies.panels import (
+    Facts,
+    Legend,
+    columns_of,
+    height,
+    labels,
+    learners_of,
+    mark_of,
+    panels,
+    ticks,
+)
+
+APART, MOST_APART = 6.0, 12.0
+"""Points between marks of equally many parameters, and from where they all should be."""
+
+
+def front(facts: Facts) -> Figure | None:
+    """Return against the number of parameters, and who is not beaten by anyone smaller."""
+    results = [one for one in facts["results"] if one["parameters"] is not None]
+    there = {one["task"] for one in results}
+    tasks = [task for task in facts["tasks"] if task["task"] in there]
+    if not tasks:
+        return None
+    names, paint = learners_of(facts, results), looks(facts["learners"])
+    legend = Legend(names)
+    figure, axes = panels(tasks, height(len(tasks)) + 0.15, legend.height)
+    for axis, task in zip(axes.flat, tasks, strict=False):
+        of_task = [one for one in results if one["task"] == task["task"]]
+        sizes = [one["parameters"] for one in of_task]
+        _log_axis(axis, min(sizes), max(sizes))
+        for one, beside in zip(of_task, _beside(sizes, len(tasks)), strict=True):
+            _point(axis, one, paint[one["learner"]], beside)
+        _steps(axis, of_task)
+    labels(axes, len(tasks), "number of parameters", "final return")
+    legend.draw(figure, [mark_of(paint[name]) for name in names])
+    return figure
+
+
+def _beside(sizes: list[int], n_panels: int) -> list[float]:
+    """Points by which each mark stands beside its number of parameters, for others with as many:
+    not so far that it would come near the next larger or smaller number."""
+    wide = 72 * (WIDTH / columns_of(n_panels) - 0.8)
+    decade = wide / math.log10(4 * max(sizes) / min(sizes))
+    found, seen = [], dict.fromkeys(sizes, 0)
+    for size in sizes:
+        gaps = [decade * abs(math.log10(other / size)) for other in {*sizes} - {size}]
+        most = min([MOST_APART, *(0.4 * gap for gap in gaps)])
+        others = sizes.count(size) - 1
+        step = min(APART, 2 * most / others) if others else 0.0
+        found.append(step * (seen[size] - others / 2))
+        seen[size] += 1
+    return found
+
+
+def _moved(axis: Axes, points: float) -> Transform:
+    """To the right, on paper: the axis still says what is true."""
+    figure = axis.get_figure(root=True)
+    assert figure is not None
+    return axis.transData + ScaledTranslation(points / 72, 0, figure.dpi_scale_trans)
+
+
+def _point(axis: Axes, one: Facts, look: Look, beside: float) -> None:
+    """A mark, its interval, and the ring of those on the front."""
+    x, found, where = one["parameters"], one["final"]["return_sampled"], _moved(axis, beside)
+    shown = [found[name] for name in ("low", "mean", "high") if found[name] is not None]
+    axis.update_datalim([(x, y) for y in shown])  # what is moved does not do it
+    if found["low"] is not None:
+        line: dict[str, Any] = {"color": look.colour, "linewidth": 1, "alpha": 0.6}
+        axis.plot([x, x], [found["low"], found["high"]], transform=where, **line)
+    if one["is_front"]:
+        ring: dict[str, Any] = {"mfc": "none", "mec": INK, "mew": 0.8, "markersize": 10}
+        axis.plot([x], [found["mean"]], "o", transform=where, **ring)
+    mark: dict[str, Any] = {"linestyle": "none", **look.mark(5.5)}
+    axis.plot([x], [found["mean"]], transform=where, **mark)
+
+
+def _steps(axis: Axes, results: list[Facts]) -> None:
+    """From one that nobody beats to the next."""
+    unbeaten = sorted(
+        (one["parameters"], one["final"]["return_sampled"]["mean"])
+        for one in results
+        if one["is_front"]
+    )
+    style: dict[str, Any] = {
+        "color": INK,
+        "linewidth": 0.8,
+        "linestyle": ":",
+        "drawstyle": "steps-post",
+    }
+    axis.plot(*zip(*unbeaten, strict=True), zorder=1, **style)
+
+
+def _short(value: float, _: Any = None) -> str:
+    """500, 2k, 10k."""
+    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
+
+
+def _log_axis(axis: Axes, low: int, high: int) -> None:
+    axis.set_xscale("log")
+    axis.set_xlim(low / 2, high * 2)
+    axis.xaxis.set_major_locator(LogLocator(10, subs=(1.0,) if high > 20 * low else (1, 2, 5)))
+    axis.xaxis.set_major_formatter(FuncFormatter(_short))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.yaxis.set_major_locator(ticks(5))
+    axis.grid(color=GRID, linewidth=0.4, alpha=0.5)
+    axis.set_axisbelow(True)
+    axis.margins(y=0.12)  # room for the rings
