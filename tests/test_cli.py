@@ -171,6 +171,19 @@ def test_a_foreign_configuration_is_refused(
     assert expected in refused("resume", str(run))
 
 
+def test_what_may_not_be_read_is_one_line(
+    refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As root there is nothing that may not."""
+
+    def forbidden(arguments: list[str]) -> None:
+        raise PermissionError(13, "Permission denied", arguments[-1])
+
+    monkeypatch.setattr("moie.commands.run", forbidden)
+    said = refused("compare", "there")
+    assert said == "moie: no permission for there: Permission denied\n"
+
+
 def test_the_real_program_says_it_too(tmp_path: Path) -> None:
     done = tiny.moie_process("trian", "pendulum", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
