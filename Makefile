@@ -47,7 +47,7 @@ browser:
 		|| echo "Chromium could not be installed"
 
 test: lint browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 bench: setup
 	$(BIN)/python benchmarks/learner.py

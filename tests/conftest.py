@@ -15,6 +15,11 @@ import pytest  # noqa: E402
 from tests.browser import browser  # noqa: E402, F401  a fixture of all folders
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Studies wait for Ray most of the time: they come first, beside everything else."""
+    items.sort(key=lambda item: item.path.name != "test_study.py")
+
+
 @pytest.fixture(scope="session")
 def pendulum(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A complete run of 4 iterations, for reading only."""
