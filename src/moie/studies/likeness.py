@@ -1,11 +1,12 @@
 """In what compared runs are not alike: evaluations, settings, versions, machines, numbers."""
 
 from collections import defaultdict
+from collections.abc import Callable
 
 import numpy as np
 
 from moie.studies.grouping import Run, said
-from moie.studies.selection import Selection, is_late, last_part
+from moie.studies.selection import Group, Selection, is_late, last_part
 from moie.studies.wording import host_name, listed, runs, seeds
 
 
@@ -37,17 +38,25 @@ def _schedules(of: Selection) -> list[str]:
                 f"{len(group.common)} steps that all have."
             )
     for task in of.tasks:
-        by_count: dict[int, set[str]] = defaultdict(set)
-        for group in of.groups:
-            for run in group.runs if group.task == task else []:
-                by_count[len(last_part(run, group.budget))].add(group.learner.name)
-        if len(by_count) > 1:
-            each = [f"{n} ({listed(sorted(names))})" for n, names in sorted(by_count.items())]
+        counts = _differing(of, task, lambda group, run: len(last_part(run, group.budget)))
+        if counts:
+            each = [f"{n} ({names})" for n, names in counts.items()]
             said_of.append(
                 f"{task}: final returns are means of different numbers of evaluations: "
                 f"{listed(each)}; those of fewer vary more."
             )
     return said_of
+
+
+def _differing(of: Selection, task: str, number: Callable[[Group, Run], int]) -> dict[int, str]:
+    """A number that compared runs of a task have, and the learners that have it; nothing where all
+    have the same."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for group in of.groups:
+        for run in group.runs if group.task == task else []:
+            found[number(group, run)].add(group.learner.name)
+    each = {n: listed(sorted(names)) for n, names in sorted(found.items())}
+    return each if len(each) > 1 else {}
 
 
 def _last(of: Selection) -> list[str]:
@@ -71,14 +80,9 @@ def _last(of: Selection) -> list[str]:
 def _episodes(of: Selection) -> list[str]:
     said_of = []
     for task in of.tasks:
-        by_count: dict[int, set[str]] = defaultdict(set)
-        for group in of.groups:
-            for run in group.runs if group.task == task else []:
-                by_count[run.settings["evaluation_episodes"]].add(group.learner.name)
-        if len(by_count) > 1:
-            each = [
-                f"{n} episodes ({listed(sorted(names))})" for n, names in sorted(by_count.items())
-            ]
+        counts = _differing(of, task, lambda _, run: run.settings["evaluation_episodes"])
+        if counts:
+            each = [f"{n} episodes ({names})" for n, names in counts.items()]
             said_of.append(f"{task}: evaluations have {listed(each)}.")
     return said_of
 
