@@ -15,7 +15,7 @@ import pytest
 
 import moie
 from moie.learn.config import ALGORITHMS
-from moie.rollout import tasks
+from moie.rollout import task_names, tasks
 from moie.rollout.episode import Job, Purpose, run_episode
 from tests import tiny
 from tests.rollout.test_bullet import WALKERS, both, compare
@@ -23,7 +23,7 @@ from tests.studies import processes as studies
 
 pytestmark = pytest.mark.slow
 
-SEVEN = [task.short for task in tasks.TASKS]
+SEVEN = [task.short for task in task_names.TASKS]
 THIRTY = ["--iterations", "30", "--batch-steps", "1024", "--experts", "6", "--seed", "5"]
 SHORT = ["--iterations", "8", "--experts", "6", "--batch-steps", "1024", "--seed", "1"]
 THIRTY += ["--evaluation-every", "4", "--evaluation-episodes", "1"]

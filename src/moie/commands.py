@@ -214,7 +214,7 @@ def tasks(arguments: Sequence[str]) -> None:
     if arguments and arguments[0] not in ("-h", "--help"):
         raise InputError(f"moie tasks takes no arguments, got {' '.join(arguments)!r}")
     from moie.presets import PAPER
-    from moie.rollout.tasks import TASKS
+    from moie.rollout.task_names import TASKS
 
     print(f"{'name':<18} {'id':<30} {'features':>8} {'actions':>8} {'iterations':>11}  needs")
     for task in TASKS:

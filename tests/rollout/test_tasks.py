@@ -17,7 +17,7 @@ from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
 from moie.errors import InputError
-from moie.rollout import tasks
+from moie.rollout import task_names, tasks
 
 needs_mujoco = pytest.mark.skipif(
     any(importlib.util.find_spec(module) is None for module in ("mujoco", "imageio")),
@@ -27,8 +27,8 @@ MUJOCO = [
     pytest.param(env_id, marks=needs_mujoco)
     for env_id in ("Hopper-v5", "Walker2d-v5", "HalfCheetah-v5")
 ]
-IDS = [task.id for task in tasks.TASKS]
-BY_SHORT = {task.short: task for task in tasks.TASKS}
+IDS = [task.id for task in task_names.TASKS]
+BY_SHORT = {task.short: task for task in task_names.TASKS}
 SEEDS = (0, 1, 2)
 
 # our name for each joint and foot of the simulator's model, in the model's words
@@ -171,8 +171,8 @@ def test_make_still_asks_for_a_reset_first() -> None:
 # --- names ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", tasks.TASKS, ids=lambda task: task.short)
-def test_every_number_has_one_name(task: tasks.Task) -> None:
+@pytest.mark.parametrize("task", task_names.TASKS, ids=lambda task: task.short)
+def test_every_number_has_one_name(task: task_names.Task) -> None:
     env = tasks.make(task.id)
     tasks.check_spaces(env)
     assert env.observation_space.shape == (len(task.features),)
@@ -272,8 +272,8 @@ def test_unknown_numbers_get_plain_names() -> None:
 # --- which environment ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", tasks.TASKS, ids=lambda task: task.short)
-def test_short_names_and_ids_resolve(task: tasks.Task) -> None:
+@pytest.mark.parametrize("task", task_names.TASKS, ids=lambda task: task.short)
+def test_short_names_and_ids_resolve(task: task_names.Task) -> None:
     assert tasks.resolve(task.short) == tasks.resolve(task.id) == task.id
 
 
@@ -409,8 +409,8 @@ def test_infinite_observation_bounds_are_fine() -> None:
     tasks.check_spaces(Probe(observation=spaces.Box(-np.inf, np.inf, (2,))))
 
 
-@pytest.mark.parametrize("task", tasks.TASKS, ids=lambda task: task.short)
-def test_position_is_a_number_for_locomotion_only(task: tasks.Task) -> None:
+@pytest.mark.parametrize("task", task_names.TASKS, ids=lambda task: task.short)
+def test_position_is_a_number_for_locomotion_only(task: task_names.Task) -> None:
     env = tasks.make(task.id)
     env.reset(seed=0)
     start = tasks.position(env)

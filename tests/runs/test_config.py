@@ -11,7 +11,7 @@ from moie import api
 from moie.errors import InputError
 from moie.learn.config import LearnerConfig
 from moie.presets import PAPER, preset
-from moie.rollout.tasks import TASKS
+from moie.rollout.task_names import TASKS
 from moie.runs.config import RunConfig, from_json, settings_of, to_json, with_settings
 
 CHANGED = with_settings(

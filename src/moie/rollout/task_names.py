@@ -1,0 +1,80 @@
+"""The paper's seven tasks, and names for the numbers that go in and come out.
+
+Feature names follow the observation as the environment returns it: velocities and joint positions
+are often scaled by the environment (PyBullet: joints to -1..1 between their limits).
+"""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """One task of the paper, with a name for each number that goes in and comes out."""
+
+    id: str
+    short: str
+    package_extra: str | None
+    """The extra of moie that installs the simulator; None if Gymnasium alone is enough."""
+    features: tuple[str, ...]
+    joints: tuple[str, ...]
+    """One name for each action dimension."""
+    locomotion: bool = False
+
+
+def _each(*owners: str, of: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{owner} {part}" for owner in owners for part in of)
+
+
+def _bullet_walker(short: str, body: str, joints: tuple[str, ...], feet: tuple[str, ...]) -> Task:
+    """A PyBullet walker: `WalkerBase.calc_state` fixes the order for all of them."""
+    trunk: tuple[str, ...] = ("height above start", "sin of target angle", "cos of target angle")
+    trunk += ("forward speed", "sideways speed", "upward speed", "roll", "pitch")
+    features = trunk + _each(*joints, of=("angle", "speed")) + _each(*feet, of=("contact",))
+    return Task(f"{body}BulletEnv-v0", short, "bullet", features, joints, locomotion=True)
+
+
+_LEG = ("hip", "knee", "ankle")
+_WALKER = _each("right", "left", of=_LEG)
+_CHEETAH = _each("back", "front", of=_LEG)
+# Named as seen by an ant that walks towards its target, along +x. The model file calls the same
+# four legs front left, front right, left back, right back: its "front" is +y.
+_ANT = ("front left", "back left", "back right", "front right")
+_CHEETAH_FEET = _each("front", "back", of=("foot", "shin", "thigh"))
+_CART = ("cart position", "cart speed", "cos of pole angle", "sin of pole angle", "pole speed")
+_BIPED: tuple[str, ...] = ("hull angle", "hull turning speed", "forward speed", "upward speed")
+_BIPED += _each(
+    "leg 1", "leg 2", of=("hip angle", "hip speed", "knee angle", "knee speed", "contact")
+)
+# The angle of each ray, from straight down to nearly straight ahead.
+_BIPED += tuple(f"lidar {np.degrees(1.5 * ray / 10):.0f} deg" for ray in range(10))
+_BIPED_JOINTS = _each("leg 1", "leg 2", of=("hip", "knee"))
+_SWING = ("cos of angle", "sin of angle", "turning speed")
+
+TASKS: tuple[Task, ...] = (
+    _bullet_walker("hopper", "Hopper", _LEG, ("foot",)),
+    _bullet_walker("walker2d", "Walker2D", _WALKER, ("right foot", "left foot")),
+    _bullet_walker("halfcheetah", "HalfCheetah", _CHEETAH, _CHEETAH_FEET),
+    _bullet_walker("ant", "Ant", _each(*_ANT, of=("hip", "ankle")), _each(*_ANT, of=("foot",))),
+    Task("InvertedPendulumBulletEnv-v0", "inverted-pendulum", "bullet", _CART, ("cart force",)),
+    Task("BipedalWalker-v3", "bipedal-walker", "box2d", _BIPED, _BIPED_JOINTS, locomotion=True),
+    Task("Pendulum-v1", "pendulum", None, _SWING, ("torque",)),
+)
+
+# MuJoCo's planar walkers: the observation is (qpos without x, qvel), the same in every version.
+_MUJOCO_PLANAR = {"Hopper": _LEG, "Walker2d": _WALKER, "HalfCheetah": _CHEETAH}
+
+
+def names(env_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of features and of joints; nothing where they are not known."""
+    for task in TASKS:
+        if env_id in (task.short, task.id):
+            return task.features, task.joints
+    family, _, version = env_id.partition("-v")
+    if family not in _MUJOCO_PLANAR or not version.isdigit():
+        return (), ()
+    joints = _MUJOCO_PLANAR[family]
+    places = ("height", "pitch", *(f"{joint} angle" for joint in joints))
+    speeds = ("forward speed", "upward speed", "pitch speed", *(f"{j} speed" for j in joints))
+    return places + speeds, joints
