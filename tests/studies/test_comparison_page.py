@@ -199,10 +199,12 @@ def test_a_comparison_in_a_folder_of_runs_is_made_again(
 
 def test_only_a_comparison_is_replaced(file: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "facts.json").write_text("do not touch")
+    for name in ("facts.json", "table.md", "comparison.html"):
+        (tmp_path / "thesis" / name).write_text("do not touch")
+    before = tiny.contents(tmp_path)
     with pytest.raises(InputError, match="exists and is not a comparison; choose another --out"):
         compare(file, tmp_path / "thesis")
-    assert tiny.contents(tmp_path) == {"thesis/facts.json": b"do not touch"}
+    assert tiny.contents(tmp_path) == before
 
 
 def test_an_end_leaves_everything_as_it_was(file: Path, tmp_path: Path) -> None:

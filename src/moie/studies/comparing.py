@@ -13,7 +13,8 @@ from moie.studies.curves import Curves
 from moie.studies.page import page
 from moie.studies.tables import markdown
 
-PAGE, FACTS, ROWS = "comparison.html", "facts.json", "evaluations.parquet"
+PAGE, FACTS, TABLE = "comparison.html", "facts.json", "table.md"
+ROWS = "evaluations.parquet"
 
 
 def compare(
@@ -30,14 +31,14 @@ def compare(
     progress = Stages(quiet=True) if progress is None else progress
     out = _target(path) if out is None else out
     out = out.resolve() if out.is_symlink() else out
-    check_replaceable(out, (PAGE, FACTS), "a comparison")
+    check_replaceable(out, (FACTS, TABLE, ROWS), "a comparison")
     with progress.stage("runs", 1):
         found = gathering.read(path)
     check_writable(out)
     check()
     with progress.stage("statistics", 1):
         facts = gather(found, path.resolve().name, steps)
-    content = {FACTS: as_json(facts), "table.md": markdown(facts), ROWS: _evaluations(found)}
+    content = {FACTS: as_json(facts), TABLE: markdown(facts), ROWS: _evaluations(found)}
     drawn = draw_all(figures.FIGURES, facts, content, progress, check)
     content[PAGE] = page(facts, drawn)
     replace_folder(out, content)
