@@ -46,7 +46,8 @@ class GaussianPolicy(eqx.Module):
 class MixturePolicy(GaussianPolicy):
     """`N(M psi(s), diag sigma^2)`: K experts, each a prototype, a weight and an action.
 
-    `weights` may pass below zero during a gradient step; `magnitude` is what counts.
+    `weights` may pass below zero during a gradient step; `magnitude` is what counts. `metric` is a
+    positive factor for each feature's difference: what counts as close. The paper has none.
     """
 
     prototypes: Float[Array, "K d"]
@@ -54,22 +55,28 @@ class MixturePolicy(GaussianPolicy):
     actions: Float[Array, "K A"]
     log_std: Float[Array, " A"]
     temperature: Float[Array, ""]
+    metric: Float[Array, " d"] | None
 
-    def __init__(self, prototypes, weights, actions, log_std, temperature):
+    def __init__(self, prototypes, weights, actions, log_std, temperature, metric=None):
         self.prototypes = jnp.asarray(prototypes)
         self.weights = jnp.asarray(weights)
         self.actions = jnp.asarray(actions)
         self.log_std = jnp.asarray(log_std)
         self.temperature = jnp.asarray(temperature, dtype=self.prototypes.dtype)
+        self.metric = None if metric is None else jnp.asarray(metric)
 
     @property
     def magnitude(self) -> Float[Array, " K"]:
         """|c|, with slope one at zero: experts start at weight 0 and must be able to leave it."""
         return jnp.where(self.weights >= 0, self.weights, -self.weights)
 
+    def measured(self, difference: Float[Array, "N d"]) -> Float[Array, "N d"]:
+        """Differences of features, as the metric sees them."""
+        return difference if self.metric is None else difference * self.metric[None, :]
+
     def activation(self, state: Float[Array, " d"]) -> Float[Array, " K"]:
         """phi (eq. 3): closeness to each prototype, one at the prototype itself."""
-        difference = state[None, :] - self.prototypes
+        difference = self.measured(state[None, :] - self.prototypes)
         return jnp.exp(-self.temperature * jnp.sum(difference * difference, axis=1))
 
     def strength(self, state: Float[Array, " d"]) -> Float[Array, " K"]:

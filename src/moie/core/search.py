@@ -75,7 +75,7 @@ class Search(eqx.Module):
 
     @classmethod
     def of(cls, policy: MixturePolicy, states: Float[Array, "N d"], anchor: Anchor) -> "Search":
-        centred = states - jnp.mean(states, axis=0, keepdims=True)
+        centred = policy.measured(states - jnp.mean(states, axis=0, keepdims=True))
         squares = jnp.sum(centred * centred, axis=1)
         distances = squares[:, None] + squares[None, :] - 2.0 * centred @ centred.T
         kernel = jnp.exp(-policy.temperature * jnp.maximum(distances, 0.0))

@@ -161,6 +161,8 @@ class Mixture(Policy):
     actions: Array
     """(K, A): the action of each expert."""
     temperature: float
+    metric: Array | None = None
+    """(d,): a learned factor for each scaled feature's difference; None: all one."""
     origins: tuple[Origin | None, ...]
     share: Array
     """(K,): mean membership of each expert over the last batch of its training."""
@@ -180,8 +182,13 @@ class Mixture(Policy):
         return sum(a.size for a in (self.prototypes, self.weights, self.actions, self.log_std))
 
     @cached_property
+    def closeness_scale(self) -> Array:
+        """(d,): the difference of each feature that counts as one, in the task's units."""
+        return self.feature_scale if self.metric is None else self.feature_scale / self.metric
+
+    @cached_property
     def _scaled_prototypes(self) -> Array:
-        return (self.prototypes - self.feature_mean) / self.feature_scale
+        return (self.prototypes - self.feature_mean) / self.closeness_scale
 
     @cached_property
     def _action_offsets(self) -> Array:
@@ -193,7 +200,7 @@ class Mixture(Policy):
         if len(states) > some:
             parts = [states[i : i + some] for i in range(0, len(states), some)]
             return np.concatenate([self.squared_distances(part) for part in parts])
-        scaled = (states - self.feature_mean) / self.feature_scale
+        scaled = (states - self.feature_mean) / self.closeness_scale
         difference = scaled[:, None, :] - self._scaled_prototypes
         return np.einsum("nkd,nkd->nk", difference, difference)
 
@@ -213,7 +220,7 @@ class Mixture(Policy):
     @cached_property
     def _rates(self) -> Array:
         """-temperature / feature_scale^2: how fast activation falls with each feature."""
-        return -self.temperature / self.feature_scale**2
+        return -self.temperature / self.closeness_scale**2
 
     @cached_property
     def _weighted(self) -> Array:
@@ -249,7 +256,7 @@ class Mixture(Policy):
         order = np.argsort(-membership, kind="stable")
         nearest = int(np.argmin(distances))
         difference = rows[0] - self.prototypes[nearest]
-        by_size = np.argsort(-np.abs(difference / self.feature_scale), kind="stable")
+        by_size = np.argsort(-np.abs(difference / self.closeness_scale), kind="stable")
         return Explanation(
             action=np.clip(self.means(rows)[0], self.action_low, self.action_high),
             experts=tuple(int(k) for k in order),

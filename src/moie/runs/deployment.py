@@ -65,6 +65,7 @@ def _in_task_units(policy: GaussianPolicy, scaling: Scaling) -> dict[str, Any]:
             "prototypes": scaling.feature_mean + scaling.feature_scale * learned.prototypes,
             "weights": np.abs(learned.weights),
             "actions": centre + scale * learned.actions,
+            "metric": learned.metric,
         }
     elif isinstance(policy, NetworkPolicy):
         *matrices, last = learned.network.matrices

@@ -35,6 +35,8 @@ def _arrays(policy: Policy) -> dict[str, np.ndarray]:
     found = {name: getattr(policy, name) for name in COMMON}
     if isinstance(policy, Mixture):
         found |= {name: getattr(policy, name) for name in EXPERTS}
+        if policy.metric is not None:
+            found["metric"] = policy.metric
     elif isinstance(policy, Network):
         for layer, (matrix, bias) in enumerate(zip(policy.matrices, policy.biases, strict=True)):
             found |= {f"matrix_{layer}": matrix, f"bias_{layer}": bias}
@@ -102,6 +104,7 @@ def _parts(kind: str, header: dict, tensors: dict[str, np.ndarray]) -> dict[str,
         )
         tensors = {"distances": np.zeros(len(origins)), **tensors}
         arrays: dict[str, Any] = {name: tensors[name] for name in EXPERTS}
+        arrays["metric"] = tensors.get("metric")
         return arrays | {"temperature": float(header["temperature"]), "origins": origins}
     if kind == "network":
         layers = range(sum(name.startswith("matrix_") for name in tensors))

@@ -1,11 +1,17 @@
 """From what an iteration gave to the numbers that are written down."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moie.core.entropy import NO_FLOOR
 from moie.errors import InputError
 from moie.learn.learner import Report
 from moie.rollout.episode import Episode
+from moie.rollout.policy import Mixture, Policy
+from moie.rollout.truth import attention, largest_action
+
+JUDGED = 500
+"""States of a batch that attention is measured on, at most."""
 
 
 def whole(episodes: list[Episode], n_steps: int) -> list[Episode]:
@@ -42,3 +48,11 @@ def numbers(report: Report) -> dict[str, float | int | None]:
         found["prototype_distance"] = float(np.mean(report.distances))
         found["prototype_distance_max"] = float(np.max(report.distances))
     return found
+
+
+def truth_of(policy: Policy, states: NDArray[np.float64]) -> dict[str, float]:
+    """How literally a mixture may be taken, on states of its batch spread evenly."""
+    if not isinstance(policy, Mixture):
+        return {}
+    some = states[:: -(-len(states) // JUDGED)]
+    return {"attention": attention(policy, some), "largest_action": largest_action(policy)}

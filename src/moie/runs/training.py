@@ -30,7 +30,7 @@ from moie.runs.evaluation import longest_episode
 from moie.runs.files import as_json, remove_leftovers, write_bytes
 from moie.runs.progress import Progress
 from moie.runs.records import Records, read, summary
-from moie.runs.reporting import check_finite, numbers, whole
+from moie.runs.reporting import check_finite, numbers, truth_of, whole
 
 BACKLOG = 1  # evaluations that may still be under way when the next batch is begun
 
@@ -208,6 +208,7 @@ class Training:
             "steps": n_steps,
             **summary(whole(episodes, config.batch_steps), config.learner.critic.discount, "batch"),
             **numbers(report),
+            **truth_of(self.policy, steps.states),
             "seconds_sampling": sampled - began,
             "seconds_learning": learned - sampled,
             "seconds_simulating": sum(episode.seconds for episode in episodes),
