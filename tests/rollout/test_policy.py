@@ -20,6 +20,7 @@ def learners(policy: Policy) -> MixturePolicy:
         (policy.actions - policy.default_action).astype(np.float32),
         policy.log_std.astype(np.float32),
         policy.temperature,
+        None if policy.metric is None else policy.metric.astype(np.float32),
     )
 
 
@@ -30,8 +31,9 @@ def learners(policy: Policy) -> MixturePolicy:
         {"feature_mean": np.array([1.0, -2.0, 0.0]), "feature_scale": np.array([0.5, 2.0, 1.0])},
         {"default_action": np.array([0.3])},
         {"weights": np.zeros(3)},
+        {"metric": np.array([0.5, 1.0, 3.0]), "feature_scale": np.array([0.5, 2.0, 1.0])},
     ],
-    ids=["plain", "scaled", "default", "no weights"],
+    ids=["plain", "scaled", "default", "no weights", "metric"],
 )
 def test_it_equals_the_learners_policy(changes: dict) -> None:
     policy = tiny.policy(**changes)
@@ -46,7 +48,16 @@ def test_it_equals_the_learners_policy(changes: dict) -> None:
     np.testing.assert_allclose(policy.means(STATES), means, **close)
     one_by_one = [policy.mean_of(state) for state in STATES]
     np.testing.assert_allclose(one_by_one, policy.means(STATES), rtol=1e-12)
-    assert policy.n_parameters == twin.n_parameters == 3 * (3 + 1 + 1) + 1
+    n_metric = 0 if policy.metric is None else 3
+    assert policy.n_parameters == twin.n_parameters == 3 * (3 + 1 + 1) + 1 + n_metric
+
+
+def test_a_difference_of_one_radius_brings_the_activation_down_to_one_in_e() -> None:
+    changes = {"feature_scale": np.array([0.5, 2.0, 1.0]), "metric": np.array([0.5, 1.0, 3.0])}
+    policy = tiny.policy(experts=1, temperature=4.0, **changes)
+    np.testing.assert_allclose(policy.radii, [0.5, 1.0, 1 / 6])  # scale / metric / sqrt(4)
+    away = policy.prototypes[0] + np.diag(policy.radii)
+    np.testing.assert_allclose(policy.activations(away), np.exp(-1.0))
 
 
 # --- predict -------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 """The policy file: the same bytes for the same policy, and no bytes that execute."""
 
+import hashlib
 import json
 import os
 import pickle
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,26 @@ def test_round_trip_bit_for_bit() -> None:
         again.predict(state, deterministic=True)[0], policy.predict(state, None, None, True)[0]
     )
     assert again.explain(state).memberships == policy.explain(state).memberships
+
+
+def test_a_metric_is_written_only_where_there_is_one() -> None:
+    plain = a_policy()
+    assert "metric" not in load_tensors(policy_file.to_bytes(plain))
+    assert policy_file.from_bytes(policy_file.to_bytes(plain), HERE).metric is None
+    policy = replace(plain, metric=np.array([0.5, 1.0, 3.0]))
+    content = policy_file.to_bytes(policy)
+    again = policy_file.from_bytes(content, HERE)
+    assert same(again, policy)
+    assert policy_file.to_bytes(again) == content
+    tensors = load_tensors(content)
+    assert same(tensors.pop("metric"), policy.metric)
+    assert tensors.keys() == load_tensors(policy_file.to_bytes(plain)).keys()
+
+
+def test_the_bytes_of_a_policy_without_a_metric_are_those_of_files_before_it() -> None:
+    assert hashlib.sha256(policy_file.to_bytes(a_policy())).hexdigest() == (
+        "2e5c001d2a90657956f779de65d385c28bea91f5b7436d4ac3a28c3ae3c1c2e1"
+    )
 
 
 def test_it_is_plain_safetensors_with_prototypes_as_the_task_has_them() -> None:
@@ -104,6 +125,12 @@ def test_a_file_of_another_version_says_so() -> None:
         ({"observation_shape": (4,)}, "do not fit their names"),
         ({"action_shape": (2,)}, "do not fit their names"),
         ({"origins": (None,)}, "1 origins, expected 3"),
+        ({"metric": np.ones(2)}, "metric has shape (2,), expected (3,)"),
+        ({"metric": np.ones((3, 1))}, "metric has shape (3, 1), expected (3,)"),
+        ({"metric": np.array([1.0, np.nan, 1.0])}, "metric holds numbers that are not finite"),
+        ({"metric": np.array([1.0, np.inf, 1.0])}, "metric holds numbers that are not finite"),
+        ({"metric": np.array([1.0, 0.0, 1.0])}, "metric holds numbers that are not positive"),
+        ({"metric": np.array([1.0, -1.0, 1.0])}, "metric holds numbers that are not positive"),
     ],
 )
 def test_parts_that_do_not_belong_together_are_refused(changes: dict, words: str) -> None:

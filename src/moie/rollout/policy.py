@@ -178,13 +178,20 @@ class Mixture(Policy):
 
     @property
     def n_parameters(self) -> int:
-        """K (d + A + 1) + A, as the paper counts."""
-        return sum(a.size for a in (self.prototypes, self.weights, self.actions, self.log_std))
+        """K (d + A + 1) + A, as the paper counts; a metric has d more."""
+        learned = (self.prototypes, self.weights, self.actions, self.log_std)
+        return sum(a.size for a in learned) + (0 if self.metric is None else self.metric.size)
 
     @cached_property
     def closeness_scale(self) -> Array:
         """(d,): the difference of each feature that counts as one, in the task's units."""
         return self.feature_scale if self.metric is None else self.feature_scale / self.metric
+
+    @cached_property
+    def radii(self) -> Array:
+        """(d,): the difference of each feature that alone brings an activation down to 1/e, in the
+        task's units."""
+        return self.closeness_scale / np.sqrt(self.temperature)
 
     @cached_property
     def _scaled_prototypes(self) -> Array:
@@ -219,7 +226,7 @@ class Mixture(Policy):
 
     @cached_property
     def _rates(self) -> Array:
-        """-temperature / feature_scale^2: how fast activation falls with each feature."""
+        """-temperature / closeness_scale^2: how fast activation falls with each feature."""
         return -self.temperature / self.closeness_scale**2
 
     @cached_property

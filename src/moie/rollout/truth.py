@@ -41,6 +41,7 @@ def largest_action(policy: Mixture) -> float:
     range: one is the edge."""
     middle = (policy.action_low + policy.action_high) / 2
     half = (policy.action_high - policy.action_low) / 2
+    half = np.where(half > 0, half, 1.0)  # an action of one value
     return float(np.max(np.abs(policy.actions - middle) / half))
 
 

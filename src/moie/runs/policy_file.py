@@ -149,6 +149,8 @@ def _shapes(policy: Policy) -> dict[str, tuple[int, ...]]:
     if isinstance(policy, Mixture):
         k = len(policy.weights)
         expected |= dict.fromkeys(EXPERTS, (k,)) | {"prototypes": (k, d), "actions": (k, a)}
+        if policy.metric is not None:
+            expected["metric"] = (d,)
     elif isinstance(policy, Network):
         sizes = (d, *(len(bias) for bias in policy.biases[:-1]), a)
         for layer, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
@@ -171,8 +173,9 @@ def _check(policy: Policy) -> None:
             raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
         if not np.isfinite(arrays[name]).all():
             raise ValueError(f"{name} holds numbers that are not finite")
-    if not (policy.feature_scale > 0).all():
-        raise ValueError("feature_scale holds numbers that are not positive")
+    for name in ("feature_scale", "metric"):
+        if name in arrays and not (arrays[name] > 0).all():
+            raise ValueError(f"{name} holds numbers that are not positive")
     if isinstance(policy, Mixture) and not 0 < policy.temperature < math.inf:
         raise ValueError(f"temperature is {policy.temperature}, expected a positive number")
     steps = policy.trained.get("steps", 0)
