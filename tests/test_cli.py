@@ -265,13 +265,50 @@ def test_evaluate_prints_both_kinds_with_their_error(
 ) -> None:
     words = ["evaluate", str(pendulum), "--episodes", "3"]
     text = output(capfd, *words, "--workers", "1")
-    head, sampled, mean = text.splitlines()
+    head, sampled, mean, *_ = text.splitlines()
     assert head == "Pendulum-v1: 3 episodes of each kind, seed 1000000"
     for kind, line in (("sampled", sampled), ("mean", mean)):
         pattern = rf"  {kind} +actions: return -\d+\.\d ± \d+\.\d \(standard error\)"
         assert re.match(pattern + r", length 200 \(200 to 200\)$", line), line
     assert output(capfd, *words, "--workers", "2") == text
     assert output(capfd, *words, "--seed", "3") != text
+
+
+def test_evaluate_says_how_literally_a_mixture_may_be_taken(
+    tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    text = output(capfd, "evaluate", save_sided(tmp_path), "--episodes", "2", "--workers", "1")
+    _, _, _, literally, parts, default, verdict = text.splitlines()
+    assert re.match(r"  read literally: in range 100%, coverage \d\d%, attention 1\.\d", literally)
+    assert literally.endswith(" parts at a time")
+    earned, gain = r"return -\d+\.\d ± \d+\.\d", r"\(\d+% of the gain over the default action\)"
+    assert re.match(
+        rf"  leading part alone: {earned} {gain}, leading pair: {earned} {gain}$", parts
+    )
+    assert re.match(rf"  default action only: {earned}$", default)
+    assert verdict == "  the program may be taken literally"
+
+
+def save_sided(folder: Path) -> str:
+    """A file of a policy for `Known` that says what is best on either side of zero."""
+    return save(
+        folder / "known.safetensors",
+        "tests.probes:Known-v0",
+        experts=2,
+        prototypes=np.array([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]]),
+        actions=np.array([[-0.4], [0.4]]),
+        weights=np.array([99.0, 99.0]),
+        temperature=8.0,
+        metric=np.array([1.0, 0.1, 0.01]),
+    )
+
+
+def test_evaluate_prints_a_network_as_before(tmp_path: Path, capfd: pytest.CaptureFixture) -> None:
+    options = {"algorithm": "ppo", "policy_hidden": (8,), "iterations": 1, "workers": 1}
+    run = tiny.train("tests.probes:Walk-v0", tmp_path / "run", **options).path
+    text = output(capfd, "evaluate", str(run), "--episodes", "2", "--workers", "1")
+    assert len(text.splitlines()) == 3
+    assert "literally" not in text
 
 
 def test_evaluate_measures_distance_where_something_walks(

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import tyro
 
@@ -21,6 +21,10 @@ from moie.runs.config import with_settings
 from moie.runs.machinery import n_workers
 from moie.runs.stopping import stoppable
 from moie.studies import interface
+
+if TYPE_CHECKING:
+    from moie.runs.evaluation import Evaluation
+    from moie.runs.truth import Truth
 
 Arguments = TypeVar("Arguments")
 
@@ -94,20 +98,48 @@ def evaluate(arguments: Sequence[str]) -> None:
     require(given.seed >= 0, "seed", given.seed, "zero or more")
     workers = n_workers(given.workers)
     policy = api.load(given.run)
-    from moie.runs.evaluation import evaluate as measure
+    from moie.runs.truth import evaluate as measure
 
     with stoppable() as check:
-        found = measure(policy, given.episodes, given.seed, workers, check=check)
+        found, truth = measure(policy, given.episodes, given.seed, workers, check=check)
     print(f"{policy.task}: {given.episodes} episodes of each kind, seed {given.seed}")
     for one in found:
-        line = f"  {one.kind:<7} actions: return {one.mean:.1f}"
-        if not math.isnan(one.standard_error):
-            line += f" ± {one.standard_error:.1f} (standard error)"
+        line = f"  {one.kind:<7} actions: {_return(one)}"
+        if len(one.returns) > 1:
+            line += " (standard error)"
         lengths = f"{min(one.lengths)} to {max(one.lengths)}"
         line += f", length {sum(one.lengths) / len(one.lengths):.0f} ({lengths})"
         if one.distances is not None:
             line += f", distance {sum(one.distances) / len(one.distances):.2f} m"
         print(line)
+    if truth is not None:
+        print(_as_read(truth))
+
+
+def _return(one: "Evaluation") -> str:
+    """With its standard error, where there is one."""
+    error = "" if math.isnan(one.standard_error) else f" ± {one.standard_error:.1f}"
+    return f"return {one.mean:.1f}{error}"
+
+
+def _as_read(truth: "Truth") -> str:
+    """How literally a mixture may be taken."""
+    from moie.runs.truth import SAID
+
+    def share(part: "Evaluation") -> str:
+        ratio, kept = truth.ratio(part), truth.kept(part)
+        if ratio is not None:
+            return f" ({ratio:.0%} of the whole)"
+        return "" if kept is None else f" ({kept:.0%} of the gain over the default action)"
+
+    alone, pair = (_return(part) + share(part) for part in (truth.alone, truth.pair))
+    return (
+        f"  read literally: in range {truth.in_range:.0%}, coverage {truth.coverage:.0%}, "
+        f"attention {truth.attention:.1f} parts at a time\n"
+        f"  leading part alone: {alone}, leading pair: {pair}\n"
+        f"  default action only: {_return(truth.default)}\n"
+        f"  the program {SAID[truth.reading]}"
+    )
 
 
 def show(arguments: Sequence[str]) -> None:

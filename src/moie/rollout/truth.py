@@ -8,12 +8,12 @@ of all of them; a reader looks at the first few. The figures here say how far th
 - *attention*: mean over states of the smallest number of parts whose renormalised blend is within
   `TOLERANCE` of the action range of the policy's action, in every component;
 - *alone* and *pair*: the policy that does what the first part says, or the blend of the first two.
-  Their return, beside that of the whole policy on the same seeds, is measured by `runs.evaluation`.
+  Their return, beside that of the whole policy on the same seeds, is measured by `runs.truth`.
 
 All compare actions as the environment receives them, clipped to the action space. No jax here.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,3 +105,8 @@ def led(policy: Mixture, n_parts: int) -> Led:
         raise InputError(f"n_parts is {n_parts}, expected at least 1")
     own = {item.name: getattr(policy, item.name) for item in fields(Mixture)}
     return Led(**own, n_parts=n_parts)
+
+
+def default_only(policy: Mixture) -> Mixture:
+    """The policy that takes the default action everywhere: no expert has any weight."""
+    return replace(policy, weights=np.zeros_like(policy.weights))

@@ -1,6 +1,6 @@
 """Measure a policy over seeded episodes, with sampled and with mean actions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import gymnasium
@@ -72,9 +72,12 @@ class Evaluator:
         env.close()
         self._pool = Pool(tasks.spec_json(task), workers, worker_timeout, check)
 
-    def episodes(self, policy: Policy, count: int, series: int = 0) -> dict[str, list[Episode]]:
+    def episodes(
+        self, policy: Policy, count: int, series: int = 0, kinds: Iterable[str] = tuple(KINDS)
+    ) -> dict[str, list[Episode]]:
         """By kind of actions; another series has other seeds."""
-        jobs = evaluation_jobs(self._seed, series, count, self._longest)
+        all_jobs = evaluation_jobs(self._seed, series, count, self._longest)
+        jobs = {kind: all_jobs[kind] for kind in kinds}
         self._pool.queue(policy, [job for some in jobs.values() for job in some])
         return {kind: self._pool.collect(some) for kind, some in jobs.items()}
 
@@ -85,21 +88,8 @@ class Evaluator:
         self._pool.close()
 
 
-def evaluate(
-    policy: Policy,
-    episodes: int,
-    seed: int,
-    workers: int,
-    worker_timeout: float = 300.0,
-    check: Callable[[], None] = lambda: None,
-) -> list[Evaluation]:
-    """Run the episodes; the same seed gives the same numbers, whatever the number of workers."""
-    with Evaluator(policy.task, seed, workers, worker_timeout, check) as evaluator:
-        found = evaluator.episodes(policy, episodes)
-    return [_summary(kind, some) for kind, some in found.items()]
-
-
-def _summary(kind: str, episodes: list[Episode]) -> Evaluation:
+def summary(kind: str, episodes: Sequence[Episode]) -> Evaluation:
+    """Of episodes with one kind of actions."""
     distances = [e.distance for e in episodes if e.distance is not None]
     return Evaluation(
         kind,
