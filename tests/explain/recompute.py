@@ -17,8 +17,16 @@ from moie.rollout.episode import Job, Purpose
 KINDS = {"sampled": Purpose.EVALUATION_SAMPLED, "mean": Purpose.EVALUATION_MEAN}
 
 
+def apart(policy: Any, state: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The difference of two states, feature by feature, as the policy sees it."""
+    metric = np.ones(len(state)) if policy.metric is None else policy.metric
+    return np.array([m * (x - y) for m, x, y in zip(metric, state, other, strict=True)]) / (
+        policy.feature_scale
+    )
+
+
 def activations(policy: Any, state: np.ndarray) -> np.ndarray:
-    scaled = [((state - p) / policy.feature_scale) for p in policy.prototypes]
+    scaled = [apart(policy, state, p) for p in policy.prototypes]
     return np.array([math.exp(-policy.temperature * float(x @ x)) for x in scaled])
 
 
@@ -38,8 +46,18 @@ def bounded(policy: Any, action: Any) -> np.ndarray:
     return np.clip(action, policy.action_low, policy.action_high)
 
 
-def play(policy: Any, weights: Any, kept: list[int], job: Job) -> dict[str, Any]:
-    """One episode, step by step."""
+def read(policy: Any, members: np.ndarray, n_parts: int) -> np.ndarray:
+    """What the parts with the largest shares say, the default being the last of all parts."""
+    said = [(m, -k, policy.actions[k]) for k, m in enumerate(members)]
+    said.append((1.0 - members.sum(), -len(members), policy.default_action))
+    said = sorted(said, key=lambda part: part[:2], reverse=True)[:n_parts]
+    return sum(m * action for m, _, action in said) / sum(m for m, _, _ in said)
+
+
+def play(
+    policy: Any, weights: Any, kept: list[int], job: Job, n_parts: int | None = None
+) -> dict[str, Any]:
+    """One episode, step by step; by the leading parts only, if their number is given."""
     env = tasks.make(policy.task)
     state = np.ravel(env.reset(seed=job.seed)[0]).astype(float)
     noise = job.noise().standard_normal((256, len(policy.action_names)))
@@ -48,6 +66,8 @@ def play(policy: Any, weights: Any, kept: list[int], job: Job) -> dict[str, Any]
     while not is_over and step < job.max_steps:
         members = mixture(policy, weights, kept, state)
         action = action_of(policy, members)
+        if n_parts is not None:
+            action = read(policy, members, n_parts)
         if job.purpose is Purpose.EVALUATION_SAMPLED:
             action = action + noise[step] * np.exp(policy.log_std)
         action = bounded(policy, action.astype(np.float32)).astype(np.float32)
@@ -89,9 +109,16 @@ def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
         "policy": {
             "n_experts": len(policy.weights),
             "n_parameters": sum(
-                x.size for x in (policy.prototypes, policy.weights, policy.actions, policy.log_std)
+                x.size
+                for x in (
+                    policy.prototypes,
+                    policy.weights,
+                    policy.actions,
+                    policy.log_std,
+                    np.array([]) if policy.metric is None else policy.metric,
+                )
             ),
-            "trained": policy.trained,
+            "trained": {"steps": 0, "seed": None} | policy.trained,
         },
         "evaluation": {
             "run_seed": seed,
@@ -104,6 +131,7 @@ def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
                 for job, total, e in zip(jobs, returns, episodes, strict=True)
             ],
         },
+        "truth": truth(policy, jobs, returns, states, members),
         "experts": [expert(policy, k, episodes, states, members) for k in order],
         "default": default(policy, episodes),
         "features": [
@@ -120,28 +148,89 @@ def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
             "actions": episodes[shown]["actions"],
         },
         "scenes": {"applied": 5},
-        "pruning": pruning(policy, given["pruning"], seed, n, states),
         "overlap": overlaps(policy, states),
     }
+    if "pruning" in given:
+        expected["pruning"] = pruning(policy, given["pruning"], seed, n, states)
+    if policy.metric is not None:
+        expected["closeness"] = closeness(policy, states)
     if given["cycle"] is not None:
         expected["cycle"] = cycle([e["members"] for e in episodes])
         for one in expected["experts"]:
             one["phase"] = phase(expected["cycle"]["profile"][:, one["expert"]])
-    replays = [replayed(policy, k) for k in order]
-    expected["scenes"] |= {
-        "n_replayed": len(replays),
-        "n_matching": sum(x <= 1e-6 for x in replays),
-        "largest_difference": max(replays),
-    }
+    if all(policy.origins):
+        replays = [replayed(policy, k) for k in order]
+        expected["scenes"] |= {
+            "n_replayed": len(replays),
+            "n_matching": sum(x <= 1e-6 for x in replays),
+            "largest_difference": max(replays),
+        }
     return expected
+
+
+def truth(
+    policy: Any, jobs: list[Job], whole: list[float], states: np.ndarray, members: np.ndarray
+) -> dict[str, Any]:
+    """How literally the program may be taken: parts counted state by state, episodes played."""
+    low, high = policy.action_low, policy.action_high
+    counts = []
+    for membership in members:
+        wanted = bounded(policy, action_of(policy, membership))
+        for n_parts in range(1, len(membership) + 2):
+            found = bounded(policy, read(policy, membership, n_parts))
+            if all(abs(found - wanted) <= 0.05 * (high - low) + 1e-12):
+                break
+        counts.append(n_parts)
+    everyone = list(range(len(policy.weights)))
+    nobody = np.zeros(len(everyone))
+    earned = {
+        "whole": whole,
+        "alone": [play(policy, policy.weights, everyone, job, 1)["rewards"].sum() for job in jobs],
+        "pair": [play(policy, policy.weights, everyone, job, 2)["rewards"].sum() for job in jobs],
+        "default": [play(policy, nobody, everyone, job)["rewards"].sum() for job in jobs],
+    }
+    mean = {name: np.mean(returns) for name, returns in earned.items()}
+    gains = [a - b for a, b in zip(whole, earned["default"], strict=True)]
+    is_gain = np.mean(gains) > max(0.0, error(gains))
+    gain = mean["whole"] - mean["default"]
+    inside = [all((low <= action) & (action <= high)) for action in policy.actions]
+    found = {
+        "attention": np.mean(counts),
+        "coverage": members.sum() / len(members),
+        "in_range": np.mean(inside),
+        "largest_action": max(
+            max(abs(action - (low + high) / 2) / ((high - low) / 2)) for action in policy.actions
+        ),
+        "tolerance": 0.05,
+        "n_episodes": len(jobs),
+    }
+    for name, returns in earned.items():
+        is_positive = min(mean[name], mean["whole"]) > 0
+        found[name] = {
+            "return": mean[name],
+            "error": error(returns),
+            "ratio": mean[name] / mean["whole"] if is_positive else None,
+            "kept": (mean[name] - mean["default"]) / gain if is_gain else None,
+        }
+    return found
+
+
+def closeness(policy: Any, states: np.ndarray) -> list[dict[str, float]]:
+    """The feature with the largest factor first."""
+    found = []
+    for i in sorted(range(len(policy.metric)), key=lambda i: -policy.metric[i]):
+        radius = policy.feature_scale[i] / policy.metric[i] / math.sqrt(policy.temperature)
+        low, high = np.quantile(states[:, i], (0.05, 0.95))
+        one = {"feature": i, "metric": policy.metric[i], "radius": radius}
+        found.append(one | {"span": (high - low) / radius})
+    return found
 
 
 def spacing(policy: Any, states: np.ndarray) -> float:
     found = []
     for i in range(0, len(states), -(-len(states) // 200)):
         others = [j for j in range(len(states)) if j != i]
-        scaled = (states[others] - states[i]) / policy.feature_scale
-        found.append(min(np.linalg.norm(row) for row in scaled))
+        found.append(min(np.linalg.norm(apart(policy, states[j], states[i])) for j in others))
     return float(np.median(found))
 
 
@@ -159,7 +248,7 @@ def expert(policy: Any, k: int, episodes: list, states: Any, members: Any) -> di
             elif run:
                 lengths.append(run)
                 run = 0
-    distances = [np.linalg.norm((s - policy.prototypes[k]) / policy.feature_scale) for s in states]
+    distances = [np.linalg.norm(apart(policy, s, policy.prototypes[k])) for s in states]
     origin = policy.origins[k]
     return {
         "expert": k,
@@ -171,7 +260,7 @@ def expert(policy: Any, k: int, episodes: list, states: Any, members: Any) -> di
         "lead": lead(members, k),
         "stretch": np.mean(lengths) if lengths else 0.0,
         "distance": min(distances),
-        "origin": {n: getattr(origin, n) for n in ("iteration", "episode", "step")},
+        "origin": origin and {n: getattr(origin, n) for n in ("iteration", "episode", "step")},
     }
 
 
@@ -184,9 +273,9 @@ def default(policy: Any, episodes: list) -> dict[str, Any]:
         if any(m["episode"] == i and abs(m["step"] - t) < 50 for m in moments):
             continue
         state = episodes[i]["states"][t]
-        apart = [(state - p) / policy.feature_scale for p in policy.prototypes]
-        near = int(np.argmin([np.linalg.norm(x) for x in apart]))
-        largest = sorted(range(len(state)), key=lambda j: -abs(apart[near][j]))[:3]
+        differs = [apart(policy, state, p) for p in policy.prototypes]
+        near = int(np.argmin([np.linalg.norm(x) for x in differs]))
+        largest = sorted(range(len(state)), key=lambda j: -abs(differs[near][j]))[:3]
         difference = state - policy.prototypes[near]
         moments.append(
             {
@@ -194,7 +283,7 @@ def default(policy: Any, episodes: list) -> dict[str, Any]:
                 "step": t,
                 "default": left[i][t],
                 "nearest": near,
-                "distance": np.linalg.norm(apart[near]),
+                "distance": np.linalg.norm(differs[near]),
                 "differences": [[policy.feature_names[j], difference[j]] for j in largest],
             }
         )

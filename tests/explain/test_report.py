@@ -14,7 +14,9 @@ import moie
 from moie import api, cli
 from moie.explain import figures, images
 from moie.explain.figures import FIGURES
+from moie.explain.report import page as page_of
 from moie.runs import policy_file
+from moie.runs.truth import SAID
 from tests import tiny
 from tests.explain import recompute
 from tests.pages import Page, look_up
@@ -61,6 +63,87 @@ def test_what_the_figures_and_the_player_show_agrees_too(
         assert {name: found[name] for name in one} == pytest.approx(one)
     assert facts["pruning"]["kept"] == expected["pruning"]["kept"]
     assert len(facts["pruning"]["confirmation"]) == len(expected["pruning"]["confirmation"])
+
+
+def agrees(text: str, facts: dict[str, Any], expected: dict[str, Any], part: str) -> set[str]:
+    """Whether the page's numbers of one part of the facts are right; where they are."""
+    found = set()
+    for path, form, said in Page(text).numbers:
+        if path.startswith(f"{part}."):
+            assert said == format(look_up(facts, path), form), path
+            wanted = look_up(expected, path)
+            np.testing.assert_allclose(look_up(facts, path), wanted, rtol=1e-6, err_msg=path)
+            found.add(path)
+    return found
+
+
+@pytest.fixture
+def sided() -> dict[str, Any]:
+    """A policy for `Known` that says what is best on either side of zero, and knows that only the
+    first feature counts."""
+    return {
+        "experts": 2,
+        "prototypes": np.array([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]]),
+        "actions": np.array([[-0.4], [0.4]]),
+        "weights": np.array([99.0, 99.0]),
+        "temperature": 2.0,
+        "metric": np.array([2.0, 0.1, 0.01]),
+    }
+
+
+def test_how_literally_a_policy_with_a_metric_may_be_taken(
+    sided: dict[str, Any], tmp_path: Path, without_figures: None
+) -> None:
+    text, facts = explained("tests.probes:Known-v0", tmp_path, **sided)
+    expected = recompute.facts(tmp_path / "policy.safetensors", facts)
+    paths = agrees(text, facts, expected, "truth")
+    shares = {f"truth.{name}.kept" for name in ("whole", "alone", "pair", "default")}
+    assert paths >= shares | {"truth.attention", "truth.coverage", "truth.alone.return"}
+    assert facts["truth"]["reading"] == "literal"
+    assert facts["truth"]["alone"]["kept"] > 0.9
+    assert facts["truth"]["alone"]["ratio"] is None  # returns are negative
+    assert "This program may be taken literally." in text
+    assert "Every expert's action lies within the action space." in text
+    # What counts as close, the first feature before the others.
+    assert len(agrees(text, facts, expected, "closeness")) == 6
+    assert [row["feature"] for row in facts["closeness"]] == [0, 1, 2]
+    assert facts["closeness"][0]["radius"] == pytest.approx(1 / 2 / np.sqrt(2))
+    assert facts["policy"]["metric"] == [2.0, 0.1, 0.01]
+    assert facts["policy"]["radii"] == [row["radius"] for row in facts["closeness"]]
+    assert "What counts as close" in text
+    # Distances are those of the policy.
+    agrees(text, facts, expected, "experts")
+    agrees(text, facts, expected, "default")
+    assert facts["spacing"] == pytest.approx(expected["spacing"])
+
+
+def test_a_policy_without_a_metric_has_no_table_of_what_counts_as_close(
+    explanation: Path, facts: dict[str, Any]
+) -> None:
+    assert facts["closeness"] is None
+    assert facts["policy"]["metric"] is None
+    assert "What counts as close" not in (explanation / "report.html").read_text()
+
+
+@pytest.mark.parametrize("reading", list(SAID))
+def test_each_reading_has_words_of_its_own(
+    reading: str, explanation: Path, facts: dict[str, Any]
+) -> None:
+    changed = json.loads(json.dumps(facts))
+    kept = {"literal": (0.95, 1.2), "pairs": (0.4, 0.93), "guide": (0.4, 0.6), "no": (-0.1, 0.2)}
+    alone, pair = kept.get(reading, (None, None))
+    changed["truth"]["reading"] = reading
+    changed["truth"]["alone"]["kept"], changed["truth"]["pair"]["kept"] = alone, pair
+    changed["truth"]["in_range"] = 0.5
+    text = page_of(changed, {}, {}, None, ("", None), 30.0).decode()
+    others = [words for name, words in SAID.items() if name != reading]
+    assert f"<b>This program {SAID[reading]}.</b>" in text
+    assert not any(f"This program {words}." in text for words in others)
+    assert "cannot be carried out as written" in text
+    numbers = {path: said for path, _, said in Page(text).numbers}
+    if alone is not None:
+        assert numbers["truth.alone.kept"] == f"{alone:.0%}"
+        assert numbers["truth.pair.kept"] == f"{pair:.0%}"
 
 
 def test_no_number_of_the_page_lacks_its_fact(page: Page, pendulum: Path) -> None:

@@ -30,6 +30,7 @@ from moie.runs.files import (
 )
 from moie.runs.progress import Stages
 from moie.runs.records import read
+from moie.runs.truth import measure_truth
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,9 @@ def explain_run(
     check_writable(out)
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
         episodes = _episodes(policy, evaluator, settings, progress)
-        facts = gather(policy, episodes[settings.actions], settings.actions)
+        with progress.stage("its parts alone", 3) as done:
+            truth = measure_truth(policy, episodes["mean"], evaluator, done)
+        facts = gather(policy, episodes[settings.actions], settings.actions, truth)
         smaller = None
         if settings.with_pruning and policy.n_experts > 1:
             facts["pruning"], smaller = pruned(policy, episodes, evaluator, settings, progress)

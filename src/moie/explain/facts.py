@@ -1,7 +1,7 @@
 """What a policy does over some episodes, in one structure from which everything else is drawn.
 
 All numbers come from the policy file and from episodes that repeat; the states of the episodes are
-the *visited states*. Distances are those of the policy: of scaled features.
+the *visited states*. Distances are those of the policy: of scaled features, by its metric.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moie.explain.cycle import Cycle, activity, find_cycle
+from moie.explain.program import by_metric
 from moie.explain.visited import Visited
 from moie.rollout.episode import Episode
 from moie.rollout.policy import Mixture
-from moie.runs.evaluation import standard_error
+from moie.rollout.truth import TOLERANCE
+from moie.runs.evaluation import Evaluation, standard_error
+from moie.runs.truth import Truth
 
 Array = NDArray[np.float64]
 UNFAMILIAR = 0.5
@@ -25,7 +28,7 @@ CURVE = 200
 """Points of the default share over time, at most."""
 
 
-def gather(policy: Mixture, episodes: Sequence[Episode], kind: str) -> dict[str, Any]:
+def gather(policy: Mixture, episodes: Sequence[Episode], kind: str, truth: Truth) -> dict[str, Any]:
     """Everything but scenes, pruning and training; plain JSON. `kind`: of the actions."""
     visited = Visited.of(policy, episodes)
     cycle = find_cycle(visited.by_episode(visited.memberships))
@@ -34,11 +37,13 @@ def gather(policy: Mixture, episodes: Sequence[Episode], kind: str) -> dict[str,
         "version": 1,
         "policy": describe(policy),
         "evaluation": {"actions": kind} | _evaluation(episodes),
+        "truth": literal(truth),
         "experts": _experts(policy, visited, cycle),
         "overlap": overlap(policy, visited.states).tolist(),
         "default": _default(policy, visited),
         "cycle": None if cycle is None else _cycle(cycle),
         "features": _features(policy, visited),
+        "closeness": _closeness(policy, visited),
         "spacing": spacing(policy, visited.states),
         "shown": _shown(policy, visited),
     }
@@ -54,6 +59,8 @@ def describe(policy: Mixture) -> dict[str, Any]:
         "n_features": len(policy.feature_names),
         "n_parameters": policy.n_parameters,
         "temperature": policy.temperature,
+        "metric": None if policy.metric is None else policy.metric.tolist(),
+        "radii": policy.radii.tolist(),
         "feature_names": list(policy.feature_names),
         "action_names": list(policy.action_names),
         "default_action": policy.default_action.tolist(),
@@ -81,6 +88,32 @@ def _evaluation(episodes: Sequence[Episode]) -> dict[str, Any]:
             }
             for e, total in zip(episodes, returns, strict=True)
         ],
+    }
+
+
+def literal(truth: Truth) -> dict[str, Any]:
+    """How literally the program may be taken: over episodes with mean actions."""
+
+    def earned(some: Evaluation) -> dict[str, Any]:
+        return {
+            "return": some.mean,
+            "error": some.standard_error,
+            "ratio": truth.ratio(some),
+            "kept": truth.kept(some),
+        }
+
+    return {
+        "in_range": truth.in_range,
+        "coverage": truth.coverage,
+        "attention": truth.attention,
+        "largest_action": truth.largest_action,
+        "tolerance": TOLERANCE,
+        "n_episodes": len(truth.whole.returns),
+        "reading": truth.reading,
+        "whole": earned(truth.whole),
+        "alone": earned(truth.alone),
+        "pair": earned(truth.pair),
+        "default": earned(truth.default),
     }
 
 
@@ -134,7 +167,7 @@ def _stretches(leads: NDArray[np.bool_]) -> list[int]:
 
 def _nearest(policy: Mixture, visited: Visited, k: int) -> dict[str, Any]:
     """The visited state that is nearest to a prototype."""
-    scaled = (visited.states - policy.prototypes[k]) / policy.feature_scale
+    scaled = (visited.states - policy.prototypes[k]) / policy.closeness_scale
     squared = np.einsum("nd,nd->n", scaled, scaled)
     row = int(np.argmin(squared))
     return {
@@ -222,6 +255,23 @@ def _features(policy: Mixture, visited: Visited) -> list[dict[str, Any]]:
     ]
 
 
+def _closeness(policy: Mixture, visited: Visited) -> list[dict[str, Any]] | None:
+    """What counts as close, the feature that counts the most first; None where nothing was
+    learned about that. `span`: of the middle 90% of the visited states, in radii."""
+    if policy.metric is None:
+        return None
+    low, high = np.quantile(visited.states, (0.05, 0.95), axis=0)
+    return [
+        {
+            "feature": i,
+            "metric": float(policy.metric[i]),
+            "radius": float(policy.radii[i]),
+            "span": float((high[i] - low[i]) / policy.radii[i]),
+        }
+        for i in by_metric(policy)
+    ]
+
+
 def spacing(policy: Mixture, states: Array) -> float | None:
     """Median distance of a visited state to the nearest other: what "near" means here. Of at most
     200 states, spread evenly."""
@@ -229,7 +279,7 @@ def spacing(policy: Mixture, states: Array) -> float | None:
         return None
     found = []
     for row in range(0, len(states), -(-len(states) // 200)):
-        scaled = (np.delete(states, row, axis=0) - states[row]) / policy.feature_scale
+        scaled = (np.delete(states, row, axis=0) - states[row]) / policy.closeness_scale
         found.append(np.sqrt(np.min(np.einsum("nd,nd->n", scaled, scaled))))
     return float(np.median(found))
 

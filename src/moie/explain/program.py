@@ -25,9 +25,12 @@ def _columns(
     names: tuple[str, ...], values: np.ndarray, scales: np.ndarray, width: int
 ) -> list[str]:
     """`name value` pairs, aligned in as many columns as fit."""
-    indent = " " * 6
     given = zip(names, values.tolist(), scales.tolist(), strict=True)
-    cells = [(name, _number(value, scale)) for name, value, scale in given]
+    return _aligned([(name, _number(value, scale)) for name, value, scale in given], width)
+
+
+def _aligned(cells: list[tuple[str, str]], width: int) -> list[str]:
+    indent = " " * 6
     wide = max(len(name) for name, _ in cells)
     long = max(len(number) for _, number in cells)
     n_columns = max(1, (width - len(indent)) // (wide + long + 4))
@@ -36,6 +39,32 @@ def _columns(
         row = "   ".join(f"{n:<{wide}} {v:>{long}}" for n, v in cells[start : start + n_columns])
         rows.append(indent + row.rstrip())
     return rows
+
+
+def _difference(value: float) -> str:
+    """A positive number with two digits: all that a reader needs of what counts as close."""
+    return f"{value:#.2g}" if value < 9.95 or value >= 1e5 else f"{value:.0f}"
+
+
+def by_metric(policy: Mixture) -> list[int]:
+    """Features, those that count the most first; nothing where all count the same."""
+    if policy.metric is None:
+        return []
+    return [int(i) for i in np.argsort(-policy.metric, kind="stable")]
+
+
+def _closeness(policy: Mixture, width: int) -> list[str]:
+    """What counts as close, for a policy that has learned it."""
+    listed = by_metric(policy)
+    if not listed:
+        return []
+    cells = [(policy.feature_names[i], f"±{_difference(policy.radii[i])}") for i in listed]
+    return [
+        "CLOSE means  # within about these differences, the feature that counts the most first;",
+        "             # any one of them alone brings an expert's activation down to 37%",
+        *_aligned(cells, width),
+        "",
+    ]
 
 
 def _origin(policy: Mixture, k: int) -> str:
@@ -123,6 +152,7 @@ def _mixture(policy: Mixture, width: int) -> str:
         "# The action is the average of all DO, weighted by closeness to each prototype;",
         "# leads: share of visited states in which this expert counts the most.",
         "",
+        *_closeness(policy, width),
     ]
     order = np.lexsort((-policy.share, -policy.lead))
     used = [int(k) for k in order if policy.share[k] >= UNUSED]

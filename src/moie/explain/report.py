@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from moie.explain.drawing import INK, PAPER, colours, varied
 from moie.explain.images import COLUMNS, PER_SHEET, Strip, Video
+from moie.runs.truth import SAID
 
 TEMPLATES = files("moie.explain") / "templates"
 MOST_LISTED = 100
@@ -97,6 +98,7 @@ def page(
     return template.render(
         f=facts,
         n=numbers(facts),
+        said=SAID[facts["truth"]["reading"]],
         is_visited=any(expert["origin"] for expert in facts["experts"]),
         figures={name: inline(svg) for name, svg in figures.items()},
         strips={e["expert"]: strips.get(e["expert"]) for e in facts["experts"]},

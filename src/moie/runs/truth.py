@@ -1,4 +1,4 @@
-"""How literally a mixture's program may be taken, measured: what its leading parts earn by themselves.
+"""How literally a mixture's program may be taken, measured: what its leading parts earn alone.
 
 `rollout.truth` defines the figures; here they meet episodes.
 """
@@ -19,7 +19,7 @@ ENOUGH, HALF = 0.9, 0.5
 """Share of the gain that makes a reading literal, and that makes it a guide."""
 SAID: dict[Reading, str] = {
     "literal": "may be taken literally",
-    "pairs": "may be taken literally two parts at a time",
+    "pairs": "may be taken literally, two parts at a time",
     "guide": "may be taken as a guide only",
     "no": "must not be taken literally",
     "unknown": "cannot be judged: it earns no more than its default action",
@@ -84,8 +84,8 @@ def measure_truth(
     evaluator: Evaluator,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Truth:
-    """From the whole policy's episodes with mean actions, and as many of each of its readings on the
-    same seeds."""
+    """From the whole policy's episodes with mean actions, and as many of each of its readings on
+    the same seeds."""
     states = np.concatenate([episode.observations[:-1] for episode in episodes])
     series = episodes[0].job.iteration
 
@@ -115,8 +115,8 @@ def evaluate(
     worker_timeout: float = 300.0,
     check: Callable[[], None] = lambda: None,
 ) -> tuple[list[Evaluation], Truth | None]:
-    """Both kinds of actions, and for a mixture how literally it may be taken; the same seed gives the
-    same numbers, whatever the number of workers."""
+    """Both kinds of actions, and for a mixture how literally it may be taken; the same seed gives
+    the same numbers, whatever the number of workers."""
     with Evaluator(policy.task, seed, workers, worker_timeout, check) as evaluator:
         found = evaluator.episodes(policy, episodes)
         evaluations = [summary(kind, some) for kind, some in found.items()]
