@@ -364,6 +364,29 @@ def test_show_prints_the_experts_in_the_order_they_lead(
         assert text.count(name) >= 3
 
 
+def test_show_says_what_counts_as_close_where_that_was_learned(
+    tmp_path: Path, capfd: pytest.CaptureFixture
+) -> None:
+    plain = output(capfd, "show", save(tmp_path / "plain.safetensors", "Pendulum-v1"))
+    assert "CLOSE" not in plain
+    # Radii are scale / metric / sqrt(temperature): 1 / 4 / 2, 30 / 0.5 / 2 and 8 / 1 / 2.
+    learned = {"metric": np.array([4.0, 0.5, 1.0]), "feature_scale": np.array([1.0, 30.0, 8.0])}
+    file = save(tmp_path / "learned.safetensors", "Pendulum-v1", temperature=4.0, **learned)
+    text = output(capfd, "show", file)
+    _, block, first, *_ = text.split("\n\n")
+    assert block.splitlines() == [
+        "CLOSE means  # within about these differences, the feature that counts the most first;",
+        "             # any one of them alone brings an expert's activation down to 37%",
+        "      cos of angle  ±0.12   turning speed  ±4.0   sin of angle    ±30",
+    ]
+    assert first.startswith("IF close to  # expert")
+    # All else is as it is without a metric.
+    del learned["metric"]
+    file = save(tmp_path / "scaled.safetensors", "Pendulum-v1", temperature=4.0, **learned)
+    without = output(capfd, "show", file).replace("16 parameters", "19 parameters")
+    assert text.replace(f"{block}\n\n", "") == without
+
+
 def test_show_says_where_a_trained_policy_comes_from(
     pendulum: Path, capfd: pytest.CaptureFixture
 ) -> None:

@@ -13,7 +13,7 @@ Trains continuous-control policies that a person can read.
   moie train TASK [--experts 10] [--steps 100000] [--seed 0] [--out runs/NAME] ...
                        learn a policy; 'moie train TASK --help' lists all settings
   moie resume RUN      go on with a run that was stopped or killed
-  moie evaluate RUN    measure a policy: return, length, distance covered
+  moie evaluate RUN    measure a policy: return, length, distance, how literally it may be read
   moie show RUN        print a policy as a program of IF blocks
   moie explain RUN     write a report: program, pictures, player, figures (one HTML file)
   moie prune RUN       remove the experts that are not needed, measure what that costs

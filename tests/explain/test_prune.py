@@ -4,11 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import moie
 from moie import api, cli
 from moie.explain.prune import NO_HEIR, change, prune, removals, without
 from moie.rollout.policy import Mixture
+from moie.rollout.truth import in_range
 from moie.runs import policy_file
 from tests import tiny
 
@@ -67,6 +70,42 @@ def test_each_removal_is_the_best_there_is() -> None:
     heirs = [(k, j) for k in range(5) for j in (NO_HEIR, *range(5)) if j != k]
     best = min(change(policy, without(policy, k, j), states) for k, j in heirs)
     assert step.change == pytest.approx(best, rel=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 5), st.integers(1, 3), st.booleans(), st.integers(0, 10_000))
+def test_pruning_makes_no_action_no_negative_weight_and_no_metric_of_its_own(
+    n_experts: int, n_actions: int, is_in_range: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    policy = tiny.policy(
+        WALK,
+        experts=n_experts,
+        weights=rng.exponential(2, n_experts) * rng.integers(0, 2, n_experts),
+        actions=rng.uniform(-1, 1, (n_experts, n_actions)) * (1 if is_in_range else 4),
+        default_action=np.zeros(n_actions),
+        action_low=-np.ones(n_actions),
+        action_high=np.ones(n_actions),
+        metric=rng.uniform(0.1, 3, 3),
+    )
+    total = policy.weights.sum()
+    for step in removals(policy, rng.normal(size=(30, 3))):
+        smaller, kept = step.policy, list(step.kept)
+        np.testing.assert_array_equal(smaller.actions, policy.actions[kept])
+        np.testing.assert_array_equal(smaller.metric, policy.metric)
+        assert (smaller.weights >= policy.weights[kept]).all()  # which are not negative
+        assert smaller.weights.sum() <= total * (1 + 1e-12)
+        if is_in_range:
+            assert in_range(smaller) == 1.0
+
+
+def test_a_pruned_policy_keeps_its_metric(tmp_path: Path) -> None:
+    metric = np.array([0.5, 1.0, 2.0])
+    file = tmp_path / "policy.safetensors"
+    file.write_bytes(policy_file.to_bytes(tiny.policy(WALK, experts=3, metric=metric)))
+    found, smaller = api.prune(file, loss=0.9, episodes=2, workers=1, quiet=True)
+    assert found["n_experts"] < 3
+    np.testing.assert_array_equal(moie.load(smaller).metric, metric)
 
 
 def fake(returns_of: dict[int, tuple[float, float]]):
