@@ -58,7 +58,8 @@ class Resume:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Measure a policy: return, length and distance, with sampled and with mean actions."""
+    """Measure a policy: return, length and distance, with sampled and with mean actions; for a
+    mixture also how literally its program may be taken."""
 
     run: RunOrFile
     episodes: int = 20

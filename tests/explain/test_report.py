@@ -88,6 +88,8 @@ def sided() -> dict[str, Any]:
         "weights": np.array([99.0, 99.0]),
         "temperature": 2.0,
         "metric": np.array([2.0, 0.1, 0.01]),
+        "feature_names": ("place", "height", "depth"),
+        "action_names": ("push",),
     }
 
 
@@ -111,6 +113,7 @@ def test_how_literally_a_policy_with_a_metric_may_be_taken(
     assert facts["policy"]["metric"] == [2.0, 0.1, 0.01]
     assert facts["policy"]["radii"] == [row["radius"] for row in facts["closeness"]]
     assert "What counts as close" in text
+    assert [said for said in Page(text).other if "Known-v0" not in said] == []
     # Distances are those of the policy.
     agrees(text, facts, expected, "experts")
     agrees(text, facts, expected, "default")
