@@ -33,6 +33,9 @@ KEYS = {
     "learned_steps": pa.int64(),
 }
 """Columns that every file has; all others are numbers of the metrics, float64 or null."""
+ATTENTION = "evaluated_attention"
+"""Column: the attention of the policy that a row's evaluation is of, which is the one before the
+iteration."""
 
 
 @dataclass(frozen=True)

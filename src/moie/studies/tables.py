@@ -12,6 +12,7 @@ HEAD = (
     "return, sampled actions",
     "return, mean action",
     "distance [m]",
+    "attention",
     "every seed, sampled actions",
 )
 
@@ -35,6 +36,7 @@ def _row(one: Facts) -> list[str]:
         _estimate(final["return_sampled"]),
         _estimate(final["return_mean"]),
         _estimate(final["distance_sampled"], ",.2f"),
+        _estimate(final["attention"], ".2f"),
         ", ".join(f"{value:.1f}" for value in final["return_sampled"]["runs"]),
     ]
 
