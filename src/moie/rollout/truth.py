@@ -67,7 +67,7 @@ def needed_parts(policy: Mixture, states: Array) -> NDArray[np.intp]:
     low, high = policy.action_low, policy.action_high
     whole = np.clip(blends[:, -1:], low, high)
     near = np.abs(np.clip(blends, low, high) - whole) <= TOLERANCE * (high - low)
-    enough = near.all(axis=2)
+    enough = np.all(near, axis=2)
     # All parts are always enough, whatever rounding says.
     enough[:, -1] = True
     return np.argmax(enough, axis=1) + 1
