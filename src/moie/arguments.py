@@ -157,9 +157,17 @@ class Study:
 class Compare:
     """Compare the runs of a study, or of any folder: figures, tables, one page."""
 
-    path: Annotated[RunPath, _help("A folder of runs, or a file of curves (.parquet).")]
+    paths: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        _help(
+            "A folder of runs, or a file of curves or evaluations (.parquet); several are compared "
+            "together, a run that is in two of them as it is where it went further.",
+            metavar="PATH [PATH ...]",
+        ),
+    ]
     out: Path | None = None
-    """The folder to write; PATH/comparison without. An older comparison is replaced."""
+    """The folder to write; PATH/comparison without, where there is one path only. An older
+    comparison is replaced."""
     steps: int | None = None
     """Compare after so many environment steps; where the shortest complete runs of a task end,
     without."""

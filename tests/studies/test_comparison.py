@@ -438,7 +438,7 @@ def test_learners_that_did_not_record_attention_are_named() -> None:
     new = grid(("Swing-v0", "Walk-v0"), ("moie", "ppo"))
     found = facts_of(curves([*old, *new]))
     assert result(found, "Walk-v0", "moie K=5")["final"]["attention"] is None
-    assert found["notices"] == ["Attention was not recorded by moie K=5 on Swing-v0 and Walk-v0."]
+    assert found["notices"] == ["Attention was not recorded for moie K=5 on Swing-v0 and Walk-v0."]
     assert [task["has_attention"] for task in found["tasks"]] == [True, True]
     silent = facts_of(curves([*old, *grid(("Swing-v0", "Walk-v0"), ("ppo",))]))
     assert silent["notices"] == []

@@ -32,7 +32,7 @@ def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
     study = curves.study or {}
     scales = {task: scale(selection, task) for task in selection.tasks}
     scaled = [task for task, found in scales.items() if found is not None]
-    remarks = Remarks(selection, study.get("name"), scaled)
+    remarks = Remarks(selection, study.get("name"), scaled, curves.overlaps)
     tasks = [_task(selection, task, scales[task]) for task in selection.tasks]
     results = [_result(group) for group in selection.groups]
     for task in selection.tasks:

@@ -77,11 +77,11 @@ def attention(facts: Facts) -> Figure | None:
 
 
 def _lying(axis: Axes, one: Facts, look: Look) -> None:
-    """The interval of the attention."""
+    """The interval of the attention; there is nothing below one line."""
     found, y = one["final"]["attention"], one["final"]["return_sampled"]["mean"]
     if found["low"] is not None:
         line: dict[str, Any] = {"color": look.colour, "linewidth": 1, "alpha": 0.6}
-        axis.plot([found["low"], found["high"]], [y, y], scalex=False, **line)
+        axis.plot([max(1.0, found["low"]), found["high"]], [y, y], scalex=False, **line)
 
 
 def _line_axis(axis: Axes, most: float) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from moie.learn.config import ALGORITHMS, has_experts
 from moie.runs.config import flat, unused_settings
-from moie.studies.curves import ATTENTION, Curves, is_evaluation
+from moie.studies.curves import ATTENTION, Curves, completed, is_evaluation
 
 NAMES = {
     "moie": "moie",
@@ -115,6 +115,12 @@ class Declared:
         algorithm = self.settings["algorithm"]
         return algorithm, self.settings["experts"] if has_experts(algorithm) else 0
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Task, learner with all its settings, and seed: runs with the same are one run, which may
+        have gone on longer in one place than in another."""
+        return self.task, self.base, tuple(sorted(self.choices.items())), self.seed
+
     @cached_property
     def choices(self) -> dict[str, str]:
         """Settings that could make it another learner, as JSON."""
@@ -181,8 +187,13 @@ def plan_of(curves: Curves) -> list[Declared]:
     """The runs that the study declares; none without a study."""
     if curves.study is None:
         return []
-    first = curves.study["settings"]
-    return [Declared(one["run"], first | one["settings"]) for one in curves.study["runs"]]
+    return planned_by(curves.study)
+
+
+def planned_by(study: dict[str, Any]) -> list[Declared]:
+    """The runs of a declaration."""
+    first = study["settings"]
+    return [Declared(one["run"], flat(completed(first | one["settings"]))) for one in study["runs"]]
 
 
 class Grouping:

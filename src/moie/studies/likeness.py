@@ -126,7 +126,7 @@ def _attention(of: Selection) -> list[str]:
                 f"{seeds(others)} did not record it."
             )
     each = [f"{name} on {listed(tasks)}" for name, tasks in silent.items()]
-    return said_of + ([f"Attention was not recorded by {'; '.join(each)}."] if each else [])
+    return said_of + ([f"Attention was not recorded for {'; '.join(each)}."] if each else [])
 
 
 def _sizes(of: Selection) -> list[str]:

@@ -91,7 +91,8 @@ def markdown(facts: Facts) -> bytes:
         f"# {facts['name']}: final returns",
         "",
         f"Mean over seeds ± half of Student's {level} interval. The final return of a run is the "
-        f"mean of its evaluations in the last {part} of the compared steps.",
+        f"mean of its evaluations in the last {part} of the compared steps. Attention, of the same "
+        "policies: how many lines of the program one has to look at, at a time; 1 is best.",
         "",
         *_table(HEAD, map(_row, facts["results"])),
         *_aggregate(facts),
