@@ -59,6 +59,7 @@ class Look:
 
     def mark(self, size: float, edge: str | None = None) -> dict[str, Any]:
         """Its marker, as options of `plot`. `edge`: around a filled one."""
+        size *= 1.5 if self.marker == "*" else 1.0  # most of a star is not there
         style = {"marker": self.marker, "markersize": size}
         if self.is_hollow:
             colours = {"markerfacecolor": "white", "markeredgecolor": self.colour}

@@ -4,6 +4,7 @@ attention of its reader."""
 import math
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -25,6 +26,8 @@ from moie.studies.panels import (
 
 APART, MOST_APART = 6.0, 12.0
 """Points between marks of equally many parameters, and from where they all should be."""
+STEPS, MOST_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100), 6
+"""Of the axis of attention, which begins with one."""
 
 
 def front(facts: Facts) -> Figure | None:
@@ -88,7 +91,8 @@ def _line_axis(axis: Axes, most: float) -> None:
     """From one line, the least, to the largest mean: intervals of few runs are cut."""
     span = max(most - 1.0, 0.5)
     axis.set_xlim(1.0 - 0.08 * span, 1.0 + 1.15 * span)
-    axis.xaxis.set_major_locator(ticks(6))
+    every = next((step for step in STEPS if 1.15 * span / step <= MOST_TICKS), span)
+    axis.set_xticks(np.arange(1.0, 1.0 + 1.15 * span, every))
     _ground(axis)
 
 
