@@ -159,10 +159,11 @@ class Compare:
 
     paths: Annotated[
         tyro.conf.Positional[tuple[Path, ...]],
-        _help(
-            "A folder of runs, or a file of curves or evaluations (.parquet); several are compared "
-            "together, a run that is in two of them as it is where it went further.",
+        tyro.conf.arg(
+            help="A folder of runs, or a file of curves or evaluations (.parquet). Several are "
+            "compared together; a run that is in two of them counts where it went further.",
             metavar="PATH [PATH ...]",
+            help_behavior_hint="(required)",
         ),
     ]
     out: Path | None = None
