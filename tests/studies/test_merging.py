@@ -52,7 +52,7 @@ def test_the_run_that_went_further_counts_and_that_is_said() -> None:
         other = OLD if counts == NEW else NEW
         assert found.pop("notices") == [
             f"Walk-v0: moie K=10 seeds 0-2 are both in {other} (50,000 steps) and in {counts} "
-            "(100,000 steps); the longer counts."
+            "(100,000 steps); the longer one counts."
         ]
         assert found == {name: value for name, value in whole.items() if name != "notices"}
 
@@ -62,7 +62,7 @@ def test_a_run_that_was_not_evaluated_yet_gives_way() -> None:
     assert found["problems"] == []
     assert found["notices"] == [
         f"Walk-v0: moie K=10 seed 0 is both in {OLD} (no evaluation yet) and in {NEW} (100,000 "
-        "steps); the longer counts."
+        "steps); the longer one counts."
     ]
 
 

@@ -246,7 +246,7 @@ class Remarks:
         """Of two lengths of a run the longer counts."""
         return [
             f"{what} both in {one.other} ({_evaluated(one.other_reached)}) and in {one.source} "
-            f"({_evaluated(one.reached)}); the longer counts."
+            f"({_evaluated(one.reached)}); the longer one counts."
             for what, one in self._in_two(is_same_length=False)
         ]
 
