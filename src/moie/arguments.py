@@ -158,9 +158,18 @@ class Study:
 class Compare:
     """Compare the runs of a study, or of any folder: figures, tables, one page."""
 
-    path: Annotated[RunPath, _help("A folder of runs, or a file of curves (.parquet).")]
+    paths: Annotated[
+        tyro.conf.Positional[tuple[Path, ...]],
+        tyro.conf.arg(
+            help="A folder of runs, or a file of curves or evaluations (.parquet). Several are "
+            "compared together; a run that is in two of them counts where it went further.",
+            metavar="PATH [PATH ...]",
+            help_behavior_hint="(required)",
+        ),
+    ]
     out: Path | None = None
-    """The folder to write; PATH/comparison without. An older comparison is replaced."""
+    """The folder to write; PATH/comparison without, where there is one path only. An older
+    comparison is replaced."""
     steps: int | None = None
     """Compare after so many environment steps; where the shortest complete runs of a task end,
     without."""

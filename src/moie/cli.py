@@ -18,7 +18,7 @@ Trains continuous-control policies that a person can read.
   moie explain RUN     write a report: program, pictures, player, figures (one HTML file)
   moie prune RUN       remove the experts that are not needed, measure what that costs
   moie study NAME      make all runs of a study: tasks, learners, seeds; on a cluster too
-  moie compare DIR     figures, tables and statistics of many runs (one HTML file)
+  moie compare PATH    figures, tables and statistics of many runs (one HTML file)
   moie tasks           list the tasks with names and settings of their own
 
 RUN is a run directory; all but resume also take a policy file.

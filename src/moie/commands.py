@@ -236,9 +236,11 @@ def study(arguments: Sequence[str]) -> None:
 
 
 def compare(arguments: Sequence[str]) -> None:
-    """`moie compare DIR`."""
+    """`moie compare PATH ...`."""
     given = _parse(Compare, arguments, "compare")
-    print(f"page: {interface.compare(given.path, out=given.out, steps=given.steps)}")
+    if not given.paths:
+        raise InputError("a folder of runs or a file of curves is missing: moie compare PATH ...")
+    print(f"page: {interface.compare(*given.paths, out=given.out, steps=given.steps)}")
 
 
 def tasks(arguments: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from moie.learn.config import has_experts
 from moie.runs.config import RunConfig, from_json, to_json, with_settings
 from moie.studies.curves import Curves
 from moie.studies.declaration import Planned, Study
@@ -36,17 +37,20 @@ def run(
     *,
     name: str = "",
     done: int | None = None,
+    records_attention: bool = True,
     versions: dict[str, str] | None = None,
     host: dict[str, Any] | None = None,
     **settings: Any,
 ) -> Run:
-    """One run, with `done` iterations complete: all, if not given."""
+    """One run, with `done` iterations complete: all, if not given. Old versions did not record
+    attention."""
     known = config(task, algorithm, seed, **settings)
     name = name or f"{task}/{algorithm}-k{known['learner']['policy']['experts']}/s{seed}"
     rng = np.random.default_rng(zlib.crc32(f"{task} {algorithm} {seed} {settings}".encode()))
     total, every = known["iterations"], known["evaluation"]["evaluation_every"]
     done = total if done is None else done
     batch, level = known["batch_steps"], LEVELS.get(algorithm, 40.0) + rng.normal(0, 8)
+    has_lines = records_attention and has_experts(algorithm)
     rows = []
     for iteration in range(done + (done == total)):
         is_last = iteration == total
@@ -60,6 +64,8 @@ def run(
             share = iteration / total
             row["return_sampled"] = float(level * share + rng.normal(0, 3))
             row["return_mean"] = float(level * share + rng.normal(5, 3))
+            if has_lines and iteration:  # what was not learned yet is not measured
+                row["evaluated_attention"] = 1.0 + 3.0 * (1 - 0.9 * share) + 0.1 * seed
             if task == WALKER:
                 row |= {"distance_sampled": 9.0 * share, "distance_mean": 10.0 * share}
         rows.append(row)

@@ -13,9 +13,11 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from moie.explain.drawing import STYLE
+from moie.learn.config import ALGORITHMS
 from moie.studies import figures
 from moie.studies.appearance import LOOKS, Look, looks
 from moie.studies.comparison import gather
+from moie.studies.grouping import NAMES as NAMES_OF_ALGORITHMS
 from moie.studies.naming import letters, wrapped
 from tests.studies import synthetic
 
@@ -266,6 +268,29 @@ def test_ring_and_interval_move_with_their_mark(sized: Facts) -> None:
         others = [line for line in axes.lines if line.get_linestyle() != ":"]
         assert {round(float(x), 3) for line in others for x in on_paper(line)} == places
         assert len(others) == 2 * len(SIZES) + 4
+
+
+def test_attention_is_where_its_axis_says(pair: Facts) -> None:
+    for axes, task in zip(panels_of(laid_out("attention", pair)), pair["tasks"], strict=True):
+        (one,) = [r for r in pair["results"] if r["task"] == task["task"] and "K" in r["learner"]]
+        found, value = one["final"]["attention"], one["final"]["return_sampled"]
+        [mark] = [line for line in marks(axes) if line.get_linestyle() == "None"]
+        assert mark.get_xydata().tolist() == [[found["mean"], value["mean"]]]
+        lying = [line for line in axes.lines if len(set(line.get_xdata())) == 2]
+        assert [list(line.get_xdata()) for line in lying] == [[found["low"], found["high"]]]
+        assert axes.get_xlim()[0] < 1 < found["mean"] < axes.get_xlim()[1]
+
+
+def test_where_nothing_has_attention_there_is_no_figure_of_it(pair: Facts) -> None:
+    facts = deepcopy(pair)
+    for one in facts["results"]:
+        one["final"]["attention"] = None
+    assert figures.FIGURES["attention"](facts) is None
+
+
+def test_every_algorithm_has_a_name_and_a_look() -> None:
+    assert {*ALGORITHMS, "crisp"} <= set(LOOKS)
+    assert {*ALGORITHMS, "crisp"} <= set(NAMES_OF_ALGORITHMS)
 
 
 def test_what_is_not_known_of_a_curve_is_a_gap(pair: Facts) -> None:

@@ -405,6 +405,59 @@ def test_learners_that_were_evaluated_more_often_are_named() -> None:
     ]
 
 
+# --- attention -----------------------------------------------------------------------------------
+
+
+def test_attention_is_of_the_policies_that_final_returns_are_of() -> None:
+    found = curves(grid(("Walk-v0",), ("moie", "ppo"), evaluation_every=1, iterations=40))
+    one = result(facts_of(found), "Walk-v0", "moie K=10")["final"]["attention"]
+    for seed in range(4):
+        rows = rows_of(found, "Walk-v0", "moie", seed)
+        late = [r["evaluated_attention"] for r in rows if r["learned_steps"] > 36 * BATCH]
+        assert one["runs"][seed] == pytest.approx(sum(late) / 4)
+    interval = stats.ttest_1samp(one["runs"], 0.0).confidence_interval(0.95)
+    assert (one["low"], one["high"]) == pytest.approx((interval.low, interval.high))
+    assert one["seeds"] == [0, 1, 2, 3]
+    assert result(facts_of(found), "Walk-v0", "PPO")["final"]["attention"] is None
+
+
+def test_seeds_that_did_not_record_attention_are_named() -> None:
+    old = [run(seed=s, records_attention=False) for s in range(2)]
+    found = facts_of(curves([*old, *(run(seed=s) for s in (2, 3))]))
+    one = result(found, "Walk-v0", "moie K=10")["final"]["attention"]
+    assert one["runs"][:2] == [None, None]
+    assert one["mean"] == pytest.approx(np.mean(one["runs"][2:]))
+    assert one["seeds"] == [2, 3]
+    assert found["notices"] == [
+        "Walk-v0: the attention of moie K=10 is that of seeds 2-3; seeds 0-1 did not record it."
+    ]
+
+
+def test_learners_that_did_not_record_attention_are_named() -> None:
+    old = grid(("Swing-v0", "Walk-v0"), ("moie",), records_attention=False, experts=5)
+    new = grid(("Swing-v0", "Walk-v0"), ("moie", "ppo"))
+    found = facts_of(curves([*old, *new]))
+    assert result(found, "Walk-v0", "moie K=5")["final"]["attention"] is None
+    assert found["notices"] == ["Attention was not recorded for moie K=5 on Swing-v0 and Walk-v0."]
+    assert [task["has_attention"] for task in found["tasks"]] == [True, True]
+    silent = facts_of(curves([*old, *grid(("Swing-v0", "Walk-v0"), ("ppo",))]))
+    assert silent["notices"] == []
+    assert [task["has_attention"] for task in silent["tasks"]] == [False, False]
+
+
+def test_the_front_of_attention_is_of_those_that_nobody_beats() -> None:
+    names = {5: (2.0, 10.0), 10: (3.0, 9.0), 20: (4.0, 30.0), 40: (4.0, 20.0)}
+    runs = []
+    for experts, (lines, value) in names.items():
+        for seed in range(2):
+            name, known, table = run(seed=seed, experts=experts)
+            values = {"evaluated_attention": lines, "return_sampled": value}
+            runs.append((name, known, table.assign(**values)))
+    found = facts_of(curves([*runs, run(algorithm="ppo"), run(algorithm="ppo", seed=1)]))
+    front = [one["learner"] for one in found["results"] if one["is_attention_front"]]
+    assert front == ["moie K=5", "moie K=20"]
+
+
 # --- numbers that are none -----------------------------------------------------------------------
 
 

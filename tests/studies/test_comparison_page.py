@@ -69,6 +69,8 @@ def test_the_page_has_every_final_return_and_every_remark(
         for measure in ("return_sampled", "return_mean"):
             assert f"results.{i}.final.{measure}.mean" in named
             assert f"results.{i}.final.{measure}.half" in named
+        has_experts = one["learner"].startswith("moie")
+        assert (f"results.{i}.final.attention.mean" in named) == has_experts
         for seed in range(one["n"]):
             assert f"results.{i}.final.return_sampled.runs.{seed}" in named
     assert facts["problems"]
@@ -128,7 +130,10 @@ def test_the_table_has_the_facts(folder: Path, facts: dict[str, Any]) -> None:
         final = one["final"]["return_sampled"]
         assert row[:2] == [one["task"], one["learner"]]
         assert row[3:5] == [str(one["n"]), f"{final['mean']:,.1f} ± {final['half']:,.1f}"]
-        assert row[7] == ", ".join(f"{value:.1f}" for value in final["runs"])
+        looked_at = one["final"]["attention"]
+        both = looked_at and f"{looked_at['mean']:.2f} ± {looked_at['half']:.2f}"
+        assert row[7] == (both or "-")
+        assert row[8] == ", ".join(f"{value:.1f}" for value in final["runs"])
         assert (row[6] == "-") == (one["task"] != synthetic.WALKER)
     found = facts["aggregate"]
     for i, name in enumerate(found["learners"]):

@@ -32,6 +32,9 @@ def test_every_row_of_every_run_is_there(folder: Path, pendulum: Path) -> None:
             assert mine[name] == value if value is not None else pd.isna(mine[name])
     assert set(ours["parameters"]) == {3 * (3 + 1 + 1) + 1}
     assert ours["learned_steps"].tolist() == [0, 128, 256, 384, 512]
+    of_policies = [row.get("attention") for row in rows[:-1]]  # after each iteration
+    assert ours["evaluated_attention"].tolist()[1:] == of_policies
+    assert pd.isna(ours["evaluated_attention"].iloc[0])
     assert set(found.runs["b"]) == {"config", "versions", "host"}
     assert found.runs["b"]["host"]["cores"] >= 1
     assert found.runs["b"]["config"]["learner"]["policy"]["experts"] == 3

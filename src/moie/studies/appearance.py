@@ -17,6 +17,7 @@ from matplotlib.colors import to_hex, to_rgb
 
 LOOKS: dict[str, tuple[str, str, Any]] = {
     "moie": ("#d55e00", "o", "-"),
+    "crisp": ("#7a0177", "*", "-"),
     "ppo": ("#0072b2", "s", "-"),
     "trpo": ("#009e73", "^", "-"),
     "trpo-linear": ("#7d8590", "v", (0, (1, 1.2))),
@@ -25,6 +26,8 @@ LOOKS: dict[str, tuple[str, str, Any]] = {
     "ppo-diffproto-entropy": ("#7b5fb8", "X", (0, (5, 1.2, 1, 1.2))),
     "trpo-diffproto-entropy": ("#b8860b", "p", (0, (5, 1.2, 1, 1.2))),
 }
+OURS = ("moie", "crisp")
+"""Algorithms that are not baselines: their lines are thicker."""
 LINES: tuple[Any, ...] = (
     (0, (2, 1)),
     (0, (6, 1, 1, 1, 1, 1)),
@@ -32,7 +35,7 @@ LINES: tuple[Any, ...] = (
     (0, (1, 3.5)),
 )
 """Of variants: the first four that colour does not tell from a learner."""
-MARKERS = ("d", "*", "<", ">", "h", "s", "^", "v", "D", "P", "X", "p", "o")
+MARKERS = ("d", "<", ">", "h", "s", "^", "v", "D", "P", "X", "p", "*", "o")
 """Of variants: those that are no algorithm's come first."""
 HUES = (0.0, 18.0, -18.0, 9.0, -9.0)
 """Degrees by which the first, second, ... variant differs from the algorithm's colour."""
@@ -56,6 +59,7 @@ class Look:
 
     def mark(self, size: float, edge: str | None = None) -> dict[str, Any]:
         """Its marker, as options of `plot`. `edge`: around a filled one."""
+        size *= 1.5 if self.marker == "*" else 1.0  # most of a star is not there
         style = {"marker": self.marker, "markersize": size}
         if self.is_hollow:
             colours = {"markerfacecolor": "white", "markeredgecolor": self.colour}
@@ -104,7 +108,7 @@ def _look(algorithm: str, share: float, nth: int) -> Look:
         marker=_marker(nth, marker),
         is_hollow=nth % 2 == 1,
         line=_line(nth) if nth else line,
-        width=1.9 if algorithm == "moie" else 1.2,
+        width=1.9 if algorithm in OURS else 1.2,
         nth=nth,
     )
 

@@ -5,10 +5,12 @@ learned from; a band is Student's 95% interval of the mean over seeds.
 """
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from moie.rollout.truth import TOLERANCE
 from moie.runs.config import unused_settings
 from moie.runs.files import finite
 from moie.studies import grouping
@@ -30,11 +32,13 @@ def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
     study = curves.study or {}
     scales = {task: scale(selection, task) for task in selection.tasks}
     scaled = [task for task, found in scales.items() if found is not None]
-    remarks = Remarks(selection, study.get("name"), scaled)
+    remarks = Remarks(selection, study.get("name"), scaled, curves.overlaps)
     tasks = [_task(selection, task, scales[task]) for task in selection.tasks]
     results = [_result(group) for group in selection.groups]
     for task in selection.tasks:
-        _mark_front([one for one in results if one["task"] == task])
+        of_task = [one for one in results if one["task"] == task]
+        _mark_front(of_task, "is_front", lambda one: one["parameters"])
+        _mark_front(of_task, "is_attention_front", _attention_of)
     facts = {
         "format": FORMAT,
         "version": VERSION,
@@ -43,6 +47,7 @@ def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
         "steps_asked": steps,
         "level": LEVEL,
         "last_part": LAST_PART,
+        "attention_tolerance": TOLERANCE,
         "n_runs": sum(len(group.runs) for group in selection.groups),
         "n_found": len(selection.runs),
         "n_planned": len(selection.plan) if curves.study else None,
@@ -70,6 +75,7 @@ def _task(selection: Selection, task: str, scale: dict[str, Any] | None) -> Fact
         "planned": max(planned, default=None),
         "n_runs": sum(len(group.runs) for group in groups),
         "has_distance": any(_is_known(group, "distance_sampled") for group in groups),
+        "has_attention": any(np.isfinite(group.finals("attention")).any() for group in groups),
         "scale": scale,
     }
 
@@ -106,6 +112,21 @@ def _estimate(runs: Array) -> Facts:
     return {"mean": mean, "low": low, "high": high, "half": high - mean, "runs": runs.tolist()}
 
 
+def _attention(group: Group) -> Facts | None:
+    """The same of the runs that recorded it: old ones did not, and later seeds may join them."""
+    runs = group.finals("attention")
+    known = np.isfinite(runs)
+    if not known.any():
+        return None
+    seeds = [seed for seed, is_known in zip(group.seeds, known, strict=True) if is_known]
+    return _estimate(runs[known]) | {"runs": runs.tolist(), "seeds": seeds}
+
+
+def _attention_of(result: Facts) -> float | None:
+    found = result["final"]["attention"]
+    return None if found is None else float(found["mean"])
+
+
 def _curve(group: Group, measure: str) -> Facts:
     mean, low, high = mean_interval(group.curve(measure))
     ends = {"mean": mean.tolist(), "low": low.tolist(), "high": high.tolist()}
@@ -126,7 +147,8 @@ def _result(group: Group) -> Facts:
         "final": {
             measure: _estimate(group.finals(measure)) if measure in known else None
             for measure in grouping.MEASURES
-        },
+        }
+        | {"attention": _attention(group)},
         "curve": _curve(group, "return_sampled"),
         "distance": _curve(group, "distance_sampled") if "distance_sampled" in known else None,
         "settings": _settings(group),
@@ -144,20 +166,16 @@ def _settings(group: Group) -> dict[str, list[Any]]:
     return dict(values)
 
 
-def _mark_front(results: list[Facts]) -> None:
-    """The results of a task that no other one beats with as few parameters, or equals with
-    fewer."""
-    for one in results:
-        mine = one["parameters"], one["final"]["return_sampled"]["mean"]
-        one["is_front"] = mine[0] is not None and not any(
-            other["parameters"] is not None and _beats(other, *mine) for other in results
+def _mark_front(results: list[Facts], mark: str, cost: Callable[[Facts], float | None]) -> None:
+    """Whether no other result of the task is better at the same cost, or as good at a lower one:
+    `mark` says so. Where the cost is not known, nothing is on the front or beaten."""
+    points = [(cost(one), one["final"]["return_sampled"]["mean"]) for one in results]
+    known = [(price, value) for price, value in points if price is not None]
+    for one, (price, value) in zip(results, points, strict=True):
+        one[mark] = price is not None and not any(
+            other <= price and theirs >= value and (other, theirs) != (price, value)
+            for other, theirs in known
         )
-
-
-def _beats(other: Facts, parameters: int, value: float) -> bool:
-    theirs = other["final"]["return_sampled"]["mean"]
-    as_good = other["parameters"] <= parameters and theirs >= value
-    return as_good and (other["parameters"] < parameters or theirs > value)
 
 
 def _provenance(selection: Selection) -> Facts:

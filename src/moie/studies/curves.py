@@ -8,7 +8,7 @@ the key "moie".
 
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from moie.errors import InputError
-from moie.runs.config import from_json
+from moie.runs.config import from_json, to_json
 from moie.runs.files import write_bytes
 
 FORMAT, VERSION = "moie-curves", 1
@@ -33,6 +33,25 @@ KEYS = {
     "learned_steps": pa.int64(),
 }
 """Columns that every file has; all others are numbers of the metrics, float64 or null."""
+ATTENTION = "evaluated_attention"
+"""Column: the attention of the policy that a row's evaluation is of, which is the one before the
+iteration."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """A run that two sources have had, and not alike: which of them counts."""
+
+    run: str
+    """The name of the one that counts."""
+    source: str
+    """Where that one was."""
+    other: str
+    """Where the one was that does not count."""
+    reached: int
+    """Steps at the last evaluation of the one that counts; -1 without any."""
+    other_reached: int
+    """The same of the other one: fewer, or as many where their numbers differ."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +65,8 @@ class Curves:
     """The content of study.json, where the runs belong to one."""
     unreadable: tuple[str, ...] = ()
     """What is wrong with runs that could not be read."""
+    overlaps: tuple[Overlap, ...] = ()
+    """Of sources that were merged."""
 
 
 def is_evaluation(rows: pd.DataFrame) -> pd.Series:
@@ -72,11 +93,17 @@ def as_frame(table: pa.Table) -> pd.DataFrame:
     return table.replace_schema_metadata().to_pandas(types_mapper=pd.ArrowDtype)
 
 
+def completed(config: Any) -> dict[str, Any]:
+    """A configuration as JSON has it, with the defaults of settings that are newer; InputError
+    where it is none."""
+    return json.loads(json.dumps(to_json(from_json(config))))
+
+
 def check_facts(facts: Any) -> dict[str, Any]:
     """What is known about a run, or InputError where it is not what run.json has."""
     if not isinstance(facts, dict):
         raise InputError(f"what is known about the run is {facts!r}, expected an object")
-    from_json(facts.get("config"))
+    facts = facts | {"config": completed(facts.get("config"))}
     for name in ("versions", "host"):
         found = facts.get(name, {})
         if not isinstance(found, dict):
@@ -100,6 +127,7 @@ def to_bytes(curves: Curves) -> bytes:
     """The content of a Parquet file."""
     known = {"format": FORMAT, "version": VERSION, "study": curves.study, "runs": curves.runs}
     known["unreadable"] = list(curves.unreadable)
+    known["overlaps"] = [asdict(one) for one in curves.overlaps]
     table = typed(pa.Table.from_pandas(curves.rows, preserve_index=False))
     table = table.replace_schema_metadata({"moie": json.dumps(known)})
     buffer = io.BytesIO()
@@ -120,15 +148,17 @@ def read(path: Path) -> Curves:
         if known["format"] != FORMAT or known["version"] > VERSION:
             raise ValueError(f"its format is {known['format']} {known['version']}")
         study = known["study"] and check_study(known["study"])
-        found = Curves(as_frame(typed(table)), known["runs"], study)
-        return _without_damaged(found, known.get("unreadable", []))
+        overlaps = tuple(Overlap(**one) for one in known.get("overlaps", []))
+        unreadable = tuple(known.get("unreadable", []))
+        found = Curves(as_frame(typed(table)), known["runs"], study, unreadable, overlaps)
+        return _without_damaged(found)
     except (InputError, OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise InputError(f"{path} is not a file of curves that moie wrote: {error}") from error
 
 
-def _without_damaged(found: Curves, unreadable: list[str]) -> Curves:
+def _without_damaged(found: Curves) -> Curves:
     """Runs of which something is wrong or unknown are named, and take no other away."""
-    runs, unreadable = {}, list(unreadable)
+    runs, unreadable = {}, list(found.unreadable)
     for name, facts in found.runs.items():
         try:
             runs[name] = check_facts(facts)
@@ -137,4 +167,12 @@ def _without_damaged(found: Curves, unreadable: list[str]) -> Curves:
     for name in sorted(set(found.rows["run"]) - set(found.runs)):
         unreadable.append(f"{name}: there are rows of it, but not its configuration")
     rows = found.rows[found.rows["run"].isin(list(runs))]
-    return Curves(rows, runs, found.study, tuple(unreadable))
+    overlaps = tuple(one for one in found.overlaps if one.run in runs)
+    return Curves(rows, runs, found.study, tuple(unreadable), overlaps)
+
+
+def damaged(path: Path) -> list[str]:
+    """Names of the runs in a file that `read` leaves out."""
+    table, found = pq.read_table(path, columns=["run"]), read(path)
+    known = json.loads(table.schema.metadata[b"moie"])
+    return sorted({*known["runs"], *table["run"].to_pylist()} - set(found.runs))

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from moie.explain.drawing import grid, sheet
 from moie.studies.appearance import Look, looks
-from moie.studies.front import front
+from moie.studies.front import attention, front
 from moie.studies.matrix import improvement
 from moie.studies.panels import (
     Facts,
@@ -157,5 +157,6 @@ FIGURES: dict[str, Callable[[Facts], Figure | None]] = {
     "profiles": profiles,
     "improvement": improvement,
     "front": front,
+    "attention": attention,
     "distance": distance,
 }

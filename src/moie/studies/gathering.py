@@ -14,7 +14,7 @@ from moie.runs.config import to_json
 from moie.runs.directory import RunDirectory, load_policy
 from moie.runs.records import read as read_rows
 from moie.studies import curves
-from moie.studies.curves import KEYS, Curves, as_frame, check_facts, check_study
+from moie.studies.curves import ATTENTION, KEYS, Curves, as_frame, check_facts, check_study
 from moie.studies.declaration import STUDY_FILE, STUDY_FORMAT
 
 CURVES_FILE = "curves.parquet"
@@ -102,6 +102,8 @@ def _rows(file: Path, keys: dict[str, Any]) -> pa.Table:
     try:
         # An evaluation is of the policy that sampled the iteration's batch, not of the one after.
         rows["learned_steps"] = rows["steps"].shift(1, fill_value=0)
+        if "attention" in rows:  # of the policy after the iteration
+            rows[ATTENTION] = rows["attention"].shift(1)
         return curves.typed(pa.Table.from_pandas(rows.assign(**keys), preserve_index=False))
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise InputError(f"{file} cannot be read: {error!r}") from error

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from moie.learn.config import ALGORITHMS, has_experts
 from moie.runs.config import flat, unused_settings
-from moie.studies.curves import Curves, is_evaluation
+from moie.studies.curves import ATTENTION, Curves, completed, is_evaluation
 
 NAMES = {
     "moie": "moie",
+    "crisp": "crisp",
     "ppo": "PPO",
     "trpo": "TRPO",
     "trpo-linear": "TRPO linear",
@@ -30,7 +31,14 @@ NAMES = {
     "ppo-diffproto-entropy": "PPO diffproto",
     "trpo-diffproto-entropy": "TRPO diffproto",
 }
-MEASURES = ("return_sampled", "return_mean", "distance_sampled", "distance_mean")
+MEASURES = {
+    "return_sampled": "return_sampled",
+    "return_mean": "return_mean",
+    "distance_sampled": "distance_sampled",
+    "distance_mean": "distance_mean",
+    "attention": ATTENTION,
+}
+"""What is compared, and the columns that have it."""
 NOT_THE_LEARNER = (
     "task",
     "seed",
@@ -107,6 +115,12 @@ class Declared:
         algorithm = self.settings["algorithm"]
         return algorithm, self.settings["experts"] if has_experts(algorithm) else 0
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Task, learner with all its settings, and seed: runs with the same are one run, which may
+        have gone on longer in one place than in another."""
+        return self.task, self.base, tuple(sorted(self.choices.items())), self.seed
+
     @cached_property
     def choices(self) -> dict[str, str]:
         """Settings that could make it another learner, as JSON."""
@@ -141,7 +155,7 @@ class Run(Declared):
 def runs_of(curves: Curves) -> list[Run]:
     """All runs, in order of their names."""
     rows = curves.rows[is_evaluation(curves.rows)]
-    wanted = [n for n in ("run", "learned_steps", "parameters", *MEASURES) if n in rows]
+    wanted = [n for n in ("run", "learned_steps", "parameters", *MEASURES.values()) if n in rows]
     rows = rows[wanted].sort_values(["run", "learned_steps"])
     tables = dict(tuple(rows.groupby("run")))
     found = []
@@ -155,17 +169,17 @@ def runs_of(curves: Curves) -> list[Run]:
             versions=known.get("versions") or {},
             host=known.get("host") or {},
             at=table["learned_steps"].to_numpy(dtype=np.int64),
-            measured={measure: _numbers(table, measure) for measure in MEASURES},
+            measured={name: _numbers(table, column) for name, column in MEASURES.items()},
         )
         found.append(run)
     return found
 
 
-def _numbers(table: pd.DataFrame, measure: str) -> Array:
+def _numbers(table: pd.DataFrame, column: str) -> Array:
     """A column; NaN for whatever is not finite."""
-    if measure not in table:
+    if column not in table:
         return np.full(len(table), np.nan)
-    found = table[measure].to_numpy(dtype=np.float64, na_value=np.nan)
+    found = table[column].to_numpy(dtype=np.float64, na_value=np.nan)
     return np.where(np.isfinite(found), found, np.nan)
 
 
@@ -173,8 +187,13 @@ def plan_of(curves: Curves) -> list[Declared]:
     """The runs that the study declares; none without a study."""
     if curves.study is None:
         return []
-    first = curves.study["settings"]
-    return [Declared(one["run"], first | one["settings"]) for one in curves.study["runs"]]
+    return planned_by(curves.study)
+
+
+def planned_by(study: dict[str, Any]) -> list[Declared]:
+    """The runs of a declaration."""
+    first = study["settings"]
+    return [Declared(one["run"], flat(completed(first | one["settings"]))) for one in study["runs"]]
 
 
 class Grouping:

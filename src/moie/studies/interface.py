@@ -35,9 +35,9 @@ class StudyRuns:
         """Runs that were given up."""
         return [status for status in self.statuses if status.state == "failed"]
 
-    def compare(self, **options: Any) -> Path:
+    def compare(self, *more: str | os.PathLike[str], **options: Any) -> Path:
         """Write the comparison of all runs; the path of its page. See `compare`."""
-        return compare(self.path, **options)
+        return compare(self.path, *more, **options)
 
 
 def _study(
@@ -118,7 +118,7 @@ def study_status(
 
 def compare(
     path: str | os.PathLike[str],
-    *,
+    *more: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
     steps: int | None = None,
     quiet: bool = False,
@@ -126,8 +126,10 @@ def compare(
     """Compare the runs of a folder, or of a file of curves; the path of the page that shows it.
 
     Args:
-        path: a study's folder, any folder of runs, or a .parquet file of curves.
-        out: the folder to write; PATH/comparison without one. An older comparison is replaced.
+        path: a study's folder, any folder of runs, or a .parquet file of curves or evaluations.
+        more: others, whose runs are compared together with those of the first.
+        out: the folder to write; PATH/comparison without one, where there is one path only. An
+            older comparison is replaced.
         steps: compare after so many environment steps; where the shortest complete runs of a task
             end, without.
         quiet: show no progress.
@@ -141,4 +143,5 @@ def compare(
     require(good, "steps", steps, "at least 1")
     with stoppable() as check:
         folder = None if out is None else Path(out)
-        return compare_runs(Path(path), folder, steps=steps, progress=Stages(quiet), check=check)
+        paths = [Path(one) for one in (path, *more)]
+        return compare_runs(paths, folder, steps=steps, progress=Stages(quiet), check=check)

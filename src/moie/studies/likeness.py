@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from moie.learn.config import has_experts
 from moie.studies.grouping import Run, said
 from moie.studies.selection import Group, Selection, is_late, last_part
 from moie.studies.wording import host_name, listed, runs, seeds
@@ -17,6 +18,7 @@ def unlike(of: Selection) -> list[str]:
         *_last(of),
         *_episodes(of),
         *_distances(of),
+        *_attention(of),
         *_sizes(of),
         *_settings_between_learners(of),
         *_settings_between_tasks(of),
@@ -103,6 +105,28 @@ def _distances(of: Selection) -> list[str]:
                     f"known of {seeds(some)}."
                 )
     return said_of
+
+
+def _attention(of: Selection) -> list[str]:
+    """Mixtures of which some runs, or all, did not record how many lines one has to look at, beside
+    others that did."""
+    said_of, silent = [], defaultdict(list)
+    with_experts = [group for group in of.groups if has_experts(group.learner.algorithm)]
+    known = [np.isfinite(group.finals("attention")) for group in with_experts]
+    if not any(one.any() for one in known):
+        return []
+    for group, has in zip(with_experts, known, strict=True):
+        if not has.any():
+            silent[group.learner.name].append(group.task)
+        elif not has.all():
+            some = [seed for seed, one in zip(group.seeds, has, strict=True) if one]
+            others = set(group.seeds) - set(some)
+            said_of.append(
+                f"{group.task}: the attention of {group.learner.name} is that of {seeds(some)}; "
+                f"{seeds(others)} did not record it."
+            )
+    each = [f"{name} on {listed(tasks)}" for name, tasks in silent.items()]
+    return said_of + ([f"Attention was not recorded for {'; '.join(each)}."] if each else [])
 
 
 def _sizes(of: Selection) -> list[str]:

@@ -48,7 +48,8 @@ def _tasks(facts: Facts) -> list[Facts]:
             if one["task"] == task["task"]
         }
         best = [i for i, mean in means.items() if mean == max(means.values())]
-        found.append({"results": list(means), "best": best, "has_distance": task["has_distance"]})
+        has = {name: task[name] for name in ("has_distance", "has_attention")}
+        found.append({"results": list(means), "best": best, **has})
     return found
 
 

@@ -6,9 +6,11 @@ that it is about, and where there is one, the way out.
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from moie.studies.curves import Overlap
 from moie.studies.grouping import Declared, Learner, Run
 from moie.studies.likeness import unlike
 from moie.studies.selection import Selection
@@ -18,9 +20,15 @@ from moie.studies.wording import listed, seeds
 class Remarks:
     """Goes through everything that can be wrong with a comparison."""
 
-    def __init__(self, selection: Selection, study: str | None, aggregated: list[str]):
-        """`aggregated`: tasks that are put together."""
-        self.of, self.aggregated = selection, aggregated
+    def __init__(
+        self,
+        selection: Selection,
+        study: str | None,
+        aggregated: list[str],
+        overlaps: Sequence[Overlap] = (),
+    ):
+        """`aggregated`: tasks that are put together; `overlaps`: of merged sources."""
+        self.of, self.aggregated, self.overlaps = selection, aggregated, overlaps
         self.way_on = "" if study is None else f"; the study {study}, started again, goes on"
         self.name = {run.name: self._learner(run).name for run in selection.runs}
         self.found: dict[tuple[str, Learner], list[Run]] = defaultdict(list)
@@ -44,6 +52,7 @@ class Remarks:
             *self._without_runs(),
             *self._missing(),
             *self._doubles(),
+            *self._contradictions(),
             *self._mixed(is_planned=False),
             *self._left_out_of_aggregates(),
         ]
@@ -51,6 +60,7 @@ class Remarks:
     def notices(self) -> list[str]:
         return [
             *self._mixed(is_planned=True),
+            *self._continued(),
             *self._cut(),
             *self._unexpected(),
             *unlike(self.of),
@@ -218,6 +228,36 @@ class Remarks:
             for used, others in self.of.doubles
         ]
 
+    def _in_two(self, is_same_length: bool) -> list[tuple[str, Overlap]]:
+        """Runs that two sources had, as "Walk-v0: moie K=10 seeds 0-2 are", and what all of them
+        have in common."""
+        by_name = {run.name: run for run in self.of.runs}
+        found: dict[tuple[str, str, Overlap], list[int]] = defaultdict(list)
+        for one in self.overlaps:
+            if (one.reached == one.other_reached) == is_same_length:
+                run = by_name[one.run]
+                found[run.task, self.name[run.name], replace(one, run="")].append(run.seed)
+        return [
+            (f"{task}: {name} {seeds(some)} {'are' if len(set(some)) > 1 else 'is'}", one)
+            for (task, name, one), some in found.items()
+        ]
+
+    def _continued(self) -> list[str]:
+        """Of two lengths of a run the longer counts."""
+        return [
+            f"{what} both in {one.other} ({_evaluated(one.other_reached)}) and in {one.source} "
+            f"({_evaluated(one.reached)}); the longer one counts."
+            for what, one in self._in_two(is_same_length=False)
+        ]
+
+    def _contradictions(self) -> list[str]:
+        """The same settings and seed, the same steps, but other numbers."""
+        return [
+            f"{what} both in {one.source} and in {one.other}, with the same settings and "
+            f"{_evaluated(one.reached)}, but their numbers differ; those of {one.source} count."
+            for what, one in self._in_two(is_same_length=True)
+        ]
+
     def _mixed(self, is_planned: bool) -> list[str]:
         """Runs whose settings differ are learners of their own; a study may want that."""
         said_of = []
@@ -248,3 +288,7 @@ class Remarks:
             f"{listed(tasks)}: {listed(names)}."
             for tasks, names in by_tasks.items()
         ]
+
+
+def _evaluated(reached: int) -> str:
+    return "no evaluation yet" if reached < 0 else f"{reached:,} steps"

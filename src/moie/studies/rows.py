@@ -46,7 +46,7 @@ def _estimate(axis: Axes, at: float, found: Facts, look: Look, value: str = "val
     """A mark and its interval, lying."""
     if found["low"] is not None:
         axis.plot([found["low"], found["high"]], [at, at], color=look.colour, linewidth=2.2)
-    options: dict[str, Any] = look.mark(7.5 if look.marker in ("P", "X", "*") else 6, edge="white")
+    options: dict[str, Any] = look.mark(7.5 if look.marker in ("P", "X") else 6, edge="white")
     axis.plot([found[value]], [at], linestyle="none", **options)
 
 

@@ -12,6 +12,7 @@ HEAD = (
     "return, sampled actions",
     "return, mean action",
     "distance [m]",
+    "attention",
     "every seed, sampled actions",
 )
 
@@ -35,6 +36,7 @@ def _row(one: Facts) -> list[str]:
         _estimate(final["return_sampled"]),
         _estimate(final["return_mean"]),
         _estimate(final["distance_sampled"], ",.2f"),
+        _estimate(final["attention"], ".2f"),
         ", ".join(f"{value:.1f}" for value in final["return_sampled"]["runs"]),
     ]
 
@@ -89,7 +91,8 @@ def markdown(facts: Facts) -> bytes:
         f"# {facts['name']}: final returns",
         "",
         f"Mean over seeds ± half of Student's {level} interval. The final return of a run is the "
-        f"mean of its evaluations in the last {part} of the compared steps.",
+        f"mean of its evaluations in the last {part} of the compared steps. Attention, of the same "
+        "policies: how many lines of the program one has to look at, at a time; 1 is best.",
         "",
         *_table(HEAD, map(_row, facts["results"])),
         *_aggregate(facts),
