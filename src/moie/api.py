@@ -50,11 +50,12 @@ def load(path: str | os.PathLike[str]) -> Policy:
     return load_policy(path)
 
 
-def task_preset(task: str) -> RunConfig:
-    """The settings that a task gets where the user gives none; InputError if it is not usable."""
+def task_preset(task: str, algorithm: str | None = None) -> RunConfig:
+    """The settings that a task and an algorithm get where the user gives none; InputError if they
+    are not usable."""
     from moie import presets
 
-    return presets.task_preset(task)
+    return presets.task_preset(task, presets.DEFAULT_ALGORITHM if algorithm is None else algorithm)
 
 
 def default_out(config: RunConfig) -> Path:
@@ -115,7 +116,7 @@ def train(
     """
     from moie.runs.config import with_settings
 
-    config = with_settings(task_preset(task), settings)
+    config = with_settings(task_preset(task, settings.get("algorithm")), settings)
     if steps is not None:
         config = with_settings(config, {"iterations": iterations_for(steps, config)})
     return train_config(config, out, workers, worker_timeout, packaged_env, quiet)

@@ -1,5 +1,6 @@
 """The commands: arguments to calls of the Python interface, results to text."""
 
+import argparse
 import contextlib
 import difflib
 import io
@@ -61,7 +62,7 @@ def train(arguments: Sequence[str]) -> None:
             raise InputError(f"the task is missing: {line}")
         print(f"usage: {line}")
         return
-    preset = api.task_preset(arguments[0])
+    preset = api.task_preset(arguments[0], _algorithm_in(arguments))
     given = _parse(Train, arguments[1:], f"train {arguments[0]}", default=Train(preset))
     config = given.config
     if given.steps is not None:
@@ -70,6 +71,13 @@ def train(arguments: Sequence[str]) -> None:
         config, given.out, given.workers, given.worker_timeout, given.packaged_env
     )
     _say_where(run)
+
+
+def _algorithm_in(arguments: Sequence[str]) -> str | None:
+    """What --algorithm says; it decides on the other defaults."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--algorithm", default=None, nargs="?")
+    return parser.parse_known_args(arguments)[0].algorithm
 
 
 def resume(arguments: Sequence[str]) -> None:

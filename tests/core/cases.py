@@ -54,7 +54,9 @@ def perturbed(policy: MixturePolicy, seed: int) -> MixturePolicy:
 
 def memberships_of(policy: MixturePolicy, states: np.ndarray) -> np.ndarray:
     prototypes = np.asarray(policy.prototypes, np.float64)
-    distances = ((np.asarray(states, np.float64)[:, None] - prototypes) ** 2).sum(-1)
+    metric = 1.0 if policy.metric is None else np.asarray(policy.metric, np.float64)
+    difference = (np.asarray(states, np.float64)[:, None] - prototypes) * metric
+    distances = (difference**2).sum(-1)
     weights = np.abs(np.asarray(policy.weights, np.float64))
     strength = weights * np.exp(-float(policy.temperature) * distances)
     return strength / (strength.sum(1, keepdims=True) + 1)

@@ -101,7 +101,7 @@ def test_a_floor_is_reported_only_where_there_is_one(algorithm):
     state = eqx.tree_at(lambda s: s.policy, state, low)
     _, report = learn_jit(config, state, random_batch(0, low))
     has_floor = float(report.entropy_floor) > NO_FLOOR
-    assert has_floor == (algorithm == "moie" or algorithm.endswith("-entropy"))
+    assert has_floor == (algorithm in ("moie", "crisp") or algorithm.endswith("-entropy"))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -1,4 +1,7 @@
-"""The two-phase entropy floor (section 6 of the paper; design of the authors' experiments)."""
+"""How much exploration must stay: the paper's two-phase entropy floor (section 6; design of the
+authors' experiments), and a floor that follows from the run's budget."""
+
+import math
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -30,3 +33,13 @@ class EntropyFloor(eqx.Module):
             active, self.threshold - fall * iterations.astype(entropy.dtype), NO_FLOOR
         )
         return EntropyFloor(self.threshold, iterations), floor
+
+
+def falling_log_std(
+    first: float, last: float, reached_at: float, progress: Float[Array, ""]
+) -> Float[Array, ""]:
+    """The floor of every action's log standard deviation, when `progress` of the run is done: the
+    standard deviation falls geometrically from `first` to `last`, where it is when
+    `reached_at` is done. It does not depend on the number of actions, nor on how long a run is."""
+    share = jnp.clip(progress / reached_at, 0.0, 1.0)
+    return math.log(first) + share * (math.log(last) - math.log(first))

@@ -56,7 +56,7 @@ def seed_prototypes(
     and the first expert's action are zero, the policy's distribution does not change."""
     best = _best_rows(advantages, policy.weights.size - 1)
     first = jnp.zeros((1,), best.dtype)
-    seeded = _put(policy, jnp.concatenate([first + KEPT, best]), states, taken)
+    seeded = put(policy, jnp.concatenate([first + KEPT, best]), states, taken)
     prototypes = seeded.prototypes.at[0].set(states[0])
     seeded = eqx.tree_at(lambda p: p.prototypes, seeded, prototypes)
     return Selection(seeded, jnp.concatenate([first, best]))
@@ -68,7 +68,7 @@ def _best_rows(advantages: Float[Array, " N"], n: int) -> Int[Array, " n"]:
     return best[jnp.arange(n) % best.size]
 
 
-def _put(
+def put(
     policy: MixturePolicy,
     rows: Int[Array, " K"],
     states: Float[Array, "N d"],
@@ -203,7 +203,7 @@ def compress(
     deleted = place != KEPT
     rows = jnp.where(deleted, _best_rows(advantages, n_experts)[place], KEPT)
 
-    seeded = _put(policy, rows, states, taken)
+    seeded = put(policy, rows, states, taken)
     weights = jnp.where(deleted, 0.0, policy.magnitude)
     fresh_activations = jax.vmap(seeded.activation)(states)
 

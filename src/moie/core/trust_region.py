@@ -117,7 +117,7 @@ def _mean_step(
     return jnp.where(solvable, jnp.clip(step, 0.0, 1.0), jnp.where(outside, 0.0, 1.0))
 
 
-def _less_rounding(bound: ScalarLike, means: Float[Array, "N A"], anchor: Anchor) -> ScalarLike:
+def less_rounding(bound: ScalarLike, means: Float[Array, "N A"], anchor: Anchor) -> ScalarLike:
     """The bound, less what rounding may add to the KL where means are large beside sigma.
 
     A relative error u of the means moves z = mean/sigma by u|z|, and a KL of the bound's size by
@@ -152,7 +152,7 @@ def project_gaussian(
     Returns:
         The projected means and log standard deviations, the two interpolation steps, the KL.
     """
-    bound = _less_rounding(bound, means, anchor)
+    bound = less_rounding(bound, means, anchor)
     log_std = raise_entropy(log_std, entropy_floor)
     shift = mean_shift(means, anchor.means, anchor.log_std)
     spread = covariance_shift(log_std, anchor.log_std)

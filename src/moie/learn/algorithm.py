@@ -21,6 +21,8 @@ class Sampled(eqx.Module):
     """Standardised."""
     entropy_floor: Scalar
     iteration: Int[Array, ""]
+    progress: Scalar
+    """Share of the run's iterations that is done."""
 
 
 class Outcome(eqx.Module):
@@ -50,4 +52,6 @@ class Algorithm:
         [LearnerConfig, GaussianPolicy, Any, Sampled, tuple[PRNGKeyArray, PRNGKeyArray]], Outcome
     ]
     has_floor: bool
-    """Whether it keeps the entropy floor."""
+    """Whether it keeps the paper's two-phase entropy floor."""
+    budget_floor: Callable[[LearnerConfig, GaussianPolicy, Scalar], Scalar] | None = None
+    """(config, policy, progress) to the entropy floor, where it follows from the run's budget."""

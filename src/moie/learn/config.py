@@ -10,6 +10,7 @@ from moie.errors import InputError
 
 ALGORITHMS = (
     "moie",
+    "crisp",
     "ppo",
     "trpo",
     "trpo-linear",
@@ -22,7 +23,12 @@ ALGORITHMS = (
 
 def has_experts(algorithm: str) -> bool:
     """Whether its policy is a mixture of experts."""
-    return algorithm == "moie" or "diffproto" in algorithm
+    return has_visited_prototypes(algorithm) or "diffproto" in algorithm
+
+
+def has_visited_prototypes(algorithm: str) -> bool:
+    """Whether the prototypes of its policy are states that were visited."""
+    return algorithm in ("moie", "crisp")
 
 
 def require(condition: bool, name: str, value: object, expected: str) -> None:
@@ -34,9 +40,11 @@ def require(condition: bool, name: str, value: object, expected: str) -> None:
 def unused_parts(algorithm: str) -> set[str]:
     """Parts of the configuration, and single settings, that an algorithm does not look at."""
     kind = algorithm.split("-")[0]
-    unused = {"ppo", "trpo"} - {kind}
+    unused = {"ppo", "trpo", "crisp"} - {kind}
     if algorithm != "moie":
-        unused |= {"bound", "update", "selection"}
+        unused |= {"update"}
+    if not has_visited_prototypes(algorithm):
+        unused |= {"bound", "selection"}
     if not has_experts(algorithm):
         unused |= {"experts", "temperature"}
     if algorithm not in ("ppo", "trpo"):
@@ -126,6 +134,61 @@ class SelectionConfig:
 
 
 @dataclass(frozen=True)
+class CrispConfig:
+    """What crisp has besides; each part can be switched off."""
+
+    in_range: bool = True
+    """Keep the experts' actions in the action range."""
+    learn_metric: bool = True
+    """Learn how much each feature counts towards being close."""
+    metric_limit: float = 20.0
+    """How many times more, or less, than at first a feature may come to count."""
+    std_by_budget: bool = True
+    """Let the lowest standard deviation fall with the run's progress; no floor without."""
+    final_std: float = 0.15
+    """The lowest standard deviation of each action in the end, in units of the action scale."""
+    final_std_at: float = 0.7
+    """Share of the run after which that is reached."""
+    price: float = 0.1
+    """Of blends whose parts disagree, in standardised advantage; 0 is none."""
+    price_from: float = 0.3
+    """Share of the run before which blends are free."""
+    price_to: float = 0.8
+    """Share of the run after which they have their full price."""
+    swap_share: float = 0.5
+    """Share of the bound that a change of prototypes may use."""
+    rate: float = 0.01
+    """Adam's rate for the experts' actions and the logarithm of their weights."""
+    log_std_rate: float = 0.001
+    """Adam's rate for the logarithm of the standard deviation."""
+    metric_rate: float = 0.003
+    """Adam's rate for the logarithm of the metric."""
+    ratio_clip: float = 0.2
+    """How far from one an action's likelihood ratio still counts."""
+    passes: int = 10
+    """Passes over the batch."""
+    rows: int = 64
+    """States in a gradient step."""
+
+    def __post_init__(self) -> None:
+        require(
+            1 < self.metric_limit < 1e6, "metric_limit", self.metric_limit, "above 1, below 1e6"
+        )
+        require(0 < self.final_std < math.inf, "final_std", self.final_std, "a positive number")
+        require(self.price >= 0, "price", self.price, "zero or more")
+        for name in ("final_std_at", "swap_share"):
+            value = getattr(self, name)
+            require(0 < value <= 1, name, value, "a number above 0, at most 1")
+        span = (self.price_from, self.price_to)
+        require(0 <= span[0] < span[1], "price_from, price_to", span, "0 <= price_from < price_to")
+        for name in ("rate", "log_std_rate", "metric_rate"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "a positive number")
+        require(0 < self.ratio_clip < 1, "ratio_clip", self.ratio_clip, "above 0, below 1")
+        for name in ("passes", "rows"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+
+
+@dataclass(frozen=True)
 class CriticConfig:
     """The value networks."""
 
@@ -211,13 +274,15 @@ class LearnerConfig:
     """Everything that Algorithm 2 needs besides its batches."""
 
     algorithm: str = "moie"
-    """Who learns: moie, the mixture of interpretable experts, or one of the paper's baselines: ppo
+    """Who learns: moie, the paper's mixture of interpretable experts; crisp, a mixture that may be
+    taken at its word; or one of the paper's baselines: ppo
     and trpo (networks), trpo-linear, ppo-diffproto and trpo-diffproto (prototypes learned by
     gradient), ppo-diffproto-entropy and trpo-diffproto-entropy (with moie's entropy floor)."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     trust_region: TrustRegionConfig = field(default_factory=TrustRegionConfig)
     update: UpdateConfig = field(default_factory=UpdateConfig)
     selection: SelectionConfig = field(default_factory=SelectionConfig)
+    crisp: CrispConfig = field(default_factory=CrispConfig)
     critic: CriticConfig = field(default_factory=CriticConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PPOConfig = field(default_factory=PPOConfig)

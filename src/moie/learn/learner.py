@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
@@ -16,17 +17,18 @@ from moie.core.batch import Batch
 from moie.core.entropy import NO_FLOOR, EntropyFloor
 from moie.core.perceptron import Perceptron
 from moie.core.policy import GaussianPolicy, MixturePolicy
-from moie.core.trust_region import Scalar
+from moie.core.trust_region import Scalar, ScalarLike
 from moie.learn.algorithm import Algorithm, Sampled
 from moie.learn.baselines import BASELINES
 from moie.learn.config import LearnerConfig
+from moie.learn.crisp import CRISP
 from moie.learn.mixture import MIXTURE
 from moie.learn.update import fit_critic
 
 
 def algorithm_of(config: LearnerConfig) -> Algorithm:
     """The one that a configuration names."""
-    return {"moie": MIXTURE, **BASELINES}[config.algorithm]
+    return {"moie": MIXTURE, "crisp": CRISP, **BASELINES}[config.algorithm]
 
 
 class LearnerState(eqx.Module):
@@ -108,8 +110,11 @@ def _memberships(policy: GaussianPolicy, states: Float[Array, "N d"]):
     return jnp.mean(membership, axis=0), jnp.mean(leader, axis=0), facts
 
 
-def learn(config: LearnerConfig, state: LearnerState, batch: Batch) -> tuple[LearnerState, Report]:
-    """One iteration, from its batch on: what all algorithms share, around the update of one."""
+def learn(
+    config: LearnerConfig, state: LearnerState, batch: Batch, progress: ScalarLike = 0.0
+) -> tuple[LearnerState, Report]:
+    """One iteration, from its batch on: what all algorithms share, around the update of one.
+    `progress`: the share of the run's iterations that was done before."""
     key = jax.random.fold_in(state.key, state.iteration)
     critic_key, *keys = jax.random.split(key, 3)
 
@@ -120,10 +125,18 @@ def learn(config: LearnerConfig, state: LearnerState, batch: Batch) -> tuple[Lea
     fall = config.trust_region.entropy_fall
     floor, entropy_floor = state.floor.advance(state.policy.entropy(), fall)
     algorithm = algorithm_of(config)
-    if not algorithm.has_floor:
+    progress = jnp.asarray(progress, entropy_floor.dtype)
+    if algorithm.budget_floor is not None:
+        entropy_floor = algorithm.budget_floor(config, state.policy, progress)
+    elif not algorithm.has_floor:
         entropy_floor = jnp.full_like(entropy_floor, NO_FLOOR)
     sampled = Sampled(
-        batch.states, batch.taken, standardise(advantages), entropy_floor, state.iteration
+        states=batch.states,
+        taken=batch.taken,
+        advantages=standardise(advantages),
+        entropy_floor=entropy_floor,
+        iteration=state.iteration,
+        progress=progress,
     )
     found = algorithm.update(config, state.policy, state.own, sampled, (keys[0], keys[1]))
 
@@ -155,7 +168,7 @@ learn_jit = jax.jit(learn, static_argnums=0)
 @lru_cache(maxsize=16)
 def compiled(
     config: LearnerConfig, n_features: int, n_actions: int, n_steps: int
-) -> Callable[[LearnerState, Batch], tuple[LearnerState, Report]]:
+) -> Callable[[LearnerState, Batch, np.float32], tuple[LearnerState, Report]]:
     """`learn` for batches of n steps, compiled before there is one."""
     state = jax.eval_shape(lambda: start(config, n_features, n_actions, key=jax.random.key(0)))
     dtype = jnp.zeros(()).dtype
@@ -171,4 +184,5 @@ def compiled(
         terminated=column(dtype=jnp.bool_),
         episode_end=column(dtype=jnp.bool_),
     )
-    return learn_jit.lower(config, state, batch).compile()
+    progress: Any = jax.ShapeDtypeStruct((), dtype)
+    return learn_jit.lower(config, state, batch, progress).compile()

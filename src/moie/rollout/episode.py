@@ -37,6 +37,8 @@ class Job:
     iteration: int
     number: int
     max_steps: int
+    hold: int = 1
+    """Steps for which the noise of an action stays the same."""
 
     def _sequence(self, stream: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(
@@ -138,7 +140,8 @@ def _noise(job: Job, policy: Policy) -> Iterator[NDArray[np.float64]]:
         yield from repeat(np.zeros(shape[1]))
     generator = job.noise()
     while True:
-        yield from generator.standard_normal(shape) * std
+        noise = generator.standard_normal(shape) * std
+        yield from noise if job.hold == 1 else noise.repeat(job.hold, axis=0)
 
 
 def _checked(observation: Any, reward: float, policy: Policy) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from tyro.conf import Suppress
 
 from moie.errors import InputError
-from moie.learn.config import LearnerConfig, require, unused_parts
+from moie.learn.config import LearnerConfig, has_visited_prototypes, require, unused_parts
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,11 @@ class RunConfig:
     """Environment steps in a batch."""
     standardise: bool = True
     """Scale features by mean and standard deviation of the first batches, actions by their range.
-    Off on the paper's tasks."""
+    Off on the paper's tasks, except with crisp, which always scales actions."""
     scaling_batches: int = 3
     """First batches that the scale of the features is estimated from."""
+    scaling_hold: int = 1
+    """Steps for which the noise of an action is held in the batches that only serve the scale."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
 
@@ -57,13 +59,20 @@ class RunConfig:
         require(self.iterations >= 1, "iterations", self.iterations, "at least 1")
         require(self.batch_steps >= 2, "batch_steps", self.batch_steps, "at least 2")
         require(self.scaling_batches >= 1, "scaling_batches", self.scaling_batches, "at least 1")
+        require(self.scaling_hold >= 1, "scaling_hold", self.scaling_hold, "at least 1")
         experts = self.learner.policy.experts
         require(
-            experts <= self.batch_steps or self.learner.algorithm != "moie",
+            experts <= self.batch_steps or not has_visited_prototypes(self.learner.algorithm),
             "experts",
             experts,
             f"no more than batch_steps ({self.batch_steps}): every prototype is a visited state",
         )
+
+    @property
+    def scales_actions(self) -> bool:
+        """Whether the learner's actions are in halves of the action range, around its middle; crisp
+        needs it to know the range."""
+        return self.standardise or self.learner.algorithm == "crisp"
 
 
 def settings_of(kind: type, prefix: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:

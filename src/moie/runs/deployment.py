@@ -24,7 +24,7 @@ def first_policy(config: RunConfig, env: gymnasium.Env, learned: GaussianPolicy)
     low, high = (np.asarray(b, dtype=np.float64).reshape(-1) for b in _bounds(env))
     n_features = int(np.prod(env.observation_space.shape or ()))
     scaling = Scaling.identity(n_features, len(low))
-    if config.standardise:
+    if config.scales_actions:
         scaling = Scaling.of_range(n_features, low, high)
     common: dict[str, Any] = {
         "task": config.task,
@@ -86,7 +86,7 @@ def _bounds(env: gymnasium.Env) -> tuple[Any, Any]:
 def scaling_of(policy: Policy, config: RunConfig) -> Scaling:
     """Of a policy in the task's units; its action scale follows from the bounds."""
     scale = np.ones_like(policy.default_action)
-    if config.standardise:
+    if config.scales_actions:
         scale = (policy.action_high - policy.action_low) / 2
     return Scaling(policy.feature_mean, policy.feature_scale, policy.default_action, scale)
 

@@ -57,7 +57,7 @@ class Session:
     backlog: Backlog
     aside: Executor
     """A thread for compiling, saving and learning, while the main one looks after the workers."""
-    learn: "Future[Callable[[LearnerState, Batch], tuple[LearnerState, Report]]]"
+    learn: "Future[Callable[[LearnerState, Batch, np.float32], tuple[LearnerState, Report]]]"
 
 
 class Training:
@@ -157,7 +157,8 @@ class Training:
         """Begin with a batch; the workers go on with it by themselves for a while."""
 
         def job_of(number: int, max_steps: int) -> Job:
-            return Job(self.config.seed, purpose, iteration, number, max_steps)
+            hold = self.config.scaling_hold if purpose is Purpose.SCALING else 1
+            return Job(self.config.seed, purpose, iteration, number, max_steps, hold)
 
         pool.start(self.policy, job_of, self.config.batch_steps)
 
@@ -222,7 +223,8 @@ class Training:
         self, session: Session, scaling: Scaling, steps: Steps
     ) -> tuple[LearnerState, Report]:
         learn = session.learn.result()
-        return jax.block_until_ready(learn(self.state, scaling.to_learner(steps)))
+        progress = np.float32(self.counters.iteration / self.config.iterations)
+        return jax.block_until_ready(learn(self.state, scaling.to_learner(steps), progress))
 
     def _save_aside(self, session: Session) -> "Future[None]":
         """Write the rows that are complete, then a checkpoint with those that are not, then the

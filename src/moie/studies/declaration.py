@@ -121,14 +121,15 @@ def plan(study: Study, mistakes: Mistakes | None = None) -> list[Planned]:
 
 def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
     """The runs of a grid; those with a mistake are left out, the mistake is kept."""
-    presets = _presets(listed(grid.tasks), mistakes)
+    tasks = _tasks(listed(grid.tasks), mistakes)
     algorithms = _algorithms(listed(grid.algorithms), mistakes)
     dimensions = _dimensions(grid.settings, mistakes)
     seeds = _seeds(grid.seeds, mistakes)
     experts = [one for one in listed(grid.experts) if _is_good("experts", one, mistakes)]
     if not listed(grid.experts):
         mistakes.add("experts", "an empty list, expected at least one number")
-    for base, algorithm in itertools.product(presets, algorithms):
+    for task, algorithm in itertools.product(tasks, algorithms):
+        base = task_preset(task, algorithm)
         unused = unused_settings(algorithm)
         own = {"experts": experts} if has_experts(algorithm) else {}
         # what an algorithm does not look at makes no difference to its runs
@@ -158,13 +159,13 @@ def run_name(config: RunConfig, varied: Sequence[str]) -> str:
     return "/".join(re.sub(r"[^\w.=-]+", "_", part) for part in parts)
 
 
-def _presets(tasks: list[Any], mistakes: Mistakes) -> list[RunConfig]:
+def _tasks(tasks: list[Any], mistakes: Mistakes) -> list[str]:
     found = []
     if not tasks:
         mistakes.add("tasks", "there are none")
     for task in tasks:
         try:
-            found.append(task_preset(task))
+            found.append(task_preset(task).task)
         except InputError as error:
             mistakes.add("tasks", error)
     return found

@@ -1,0 +1,210 @@
+"""Crisp: a mixture that may be taken at its word. The same policy as the paper's, prototypes are
+visited states, and the same trust region; `docs/crisp.md` says what differs and why.
+
+Its parts can each be switched off (`CrispConfig`): actions that stay in the action range, a learned
+metric, a standard deviation that falls with the budget, a price on blends.
+"""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from moie.core import gaussian
+from moie.core.entropy import NO_FLOOR, falling_log_std
+from moie.core.policy import GaussianPolicy, MixturePolicy
+from moie.core.selection import KEPT, compress, put, swap_prototypes
+from moie.core.trust_region import Anchor, Scalar, less_rounding
+from moie.learn.algorithm import Algorithm, Outcome, Sampled
+from moie.learn.ascent import Box, Parameters, climb, start_moments
+from moie.learn.config import CrispConfig, LearnerConfig
+from moie.learn.update import Problem
+
+LARGEST_WEIGHT = 1000.0
+"""Of an expert, and the inverse of the smallest."""
+
+
+class Own(eqx.Module):
+    """Kept between iterations: Adam's state, and how many prototypes a swap tries first."""
+
+    moments: optax.OptState
+    n_swaps: Scalar
+
+
+def start(
+    config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
+) -> tuple[MixturePolicy, Own]:
+    """All weights one, all actions zero. Where the prototypes stand does not matter before the
+    first batch, which gives each a visited state."""
+    settings = config.policy
+    policy = MixturePolicy(
+        jnp.zeros((settings.experts, n_features)),
+        jnp.ones(settings.experts),
+        jnp.zeros((settings.experts, n_actions)),
+        gaussian.equal_log_std(settings.initial_std, n_actions),
+        settings.temperature,
+        jnp.ones(n_features) if config.crisp.learn_metric else None,
+    )
+    n_swaps = jnp.asarray(settings.experts, policy.weights.dtype)
+    return policy, Own(start_moments(policy), n_swaps)
+
+
+def log_std_floor(config: LearnerConfig, policy: GaussianPolicy, progress: Scalar) -> Array:
+    """Of each action: where the budget puts it, but not above where the policy is."""
+    settings = config.crisp
+    if not settings.std_by_budget:
+        return jnp.full_like(policy.log_std, NO_FLOOR)
+    first, last = config.policy.initial_std, settings.final_std
+    floor = falling_log_std(first, last, settings.final_std_at, progress)
+    return jnp.minimum(floor, policy.log_std)
+
+
+def entropy_floor(config: LearnerConfig, policy: GaussianPolicy, progress: Scalar) -> Scalar:
+    """The entropy that the floors of all actions make up."""
+    if not config.crisp.std_by_budget:
+        return jnp.asarray(NO_FLOOR, policy.log_std.dtype)
+    return gaussian.entropy(log_std_floor(config, policy, progress))
+
+
+def price_of_blends(config: CrispConfig, progress: Scalar) -> Scalar:
+    """Nothing in the first part of the run, then rising to its full height."""
+    share = (progress - config.price_from) / (config.price_to - config.price_from)
+    return config.price * jnp.clip(share, 0.0, 1.0)
+
+
+def box_of(config: LearnerConfig, policy: MixturePolicy, floor: Float[Array, " A"]) -> Box:
+    """What the parameters may be. The learner's action range is [-1, 1]."""
+    settings = config.crisp
+    weights = jnp.full_like(policy.weights, math.log(LARGEST_WEIGHT))
+    actions = jnp.full_like(policy.actions, 1.0 if settings.in_range else jnp.inf)
+    highest = jnp.full_like(policy.log_std, max(0.0, math.log(config.policy.initial_std)))
+    metric = None
+    if policy.metric is not None:
+        metric = jnp.full_like(policy.metric, math.log(settings.metric_limit))
+    return Box(
+        Parameters(-weights, -actions, floor, None if metric is None else -metric),
+        Parameters(weights, actions, jnp.maximum(highest, policy.log_std), metric),
+    )
+
+
+def _change_prototypes(
+    config: LearnerConfig,
+    policy: MixturePolicy,
+    n_swaps: Scalar,
+    sampled: Sampled,
+    anchor: Anchor,
+    *,
+    key: PRNGKeyArray,
+):
+    """swapClusters and compressPolicy, as the paper's learner has them, within a share of the
+    bound: the policy, the number of swaps to start from next, the rows put in, what was done."""
+    selection = config.selection
+    bound = config.crisp.swap_share * config.trust_region.bound
+    swap = swap_prototypes(
+        policy,
+        sampled.states,
+        anchor,
+        bound,
+        n_swaps,
+        n_candidates=selection.candidates,
+        runners_up=selection.runners_up,
+        key=key,
+    )
+    taken = jnp.clip(sampled.taken, -1.0, 1.0) if config.crisp.in_range else sampled.taken
+    compressed = compress(
+        swap.policy,
+        sampled.states,
+        taken,
+        sampled.advantages,
+        anchor,
+        selection.delete_share * bound,
+        selection.reweight_share * bound,
+    )
+    rows = jnp.where(compressed.rows != KEPT, compressed.rows, swap.rows)
+    n_swapped = jnp.sum(swap.rows != KEPT, dtype=jnp.int32)
+    n_deleted = jnp.sum(compressed.deleted, dtype=jnp.int32)
+    return compressed.policy, swap.n_swaps, rows, n_swapped, n_deleted
+
+
+def _seed(
+    config: LearnerConfig,
+    policy: MixturePolicy,
+    n_swaps: Scalar,
+    sampled: Sampled,
+    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+) -> tuple[MixturePolicy, Int[Array, " K"]]:
+    """Prototypes for the first policy: random states of the batch, then a swap for ones that
+    spread. All actions are zero, so nothing changes about what the policy does."""
+    n_experts, states = policy.weights.size, sampled.states
+    rows = jax.random.permutation(keys[1], len(states))[:n_experts].astype(jnp.int32)
+    policy = put(policy, rows, states, jnp.zeros_like(sampled.taken))
+    swap = swap_prototypes(
+        policy,
+        states,
+        Anchor.of(policy, states, sampled.taken),
+        config.trust_region.bound,
+        n_swaps,
+        n_candidates=config.selection.candidates,
+        runners_up=config.selection.runners_up,
+        key=keys[0],
+    )
+    return swap.policy, jnp.where(swap.rows != KEPT, swap.rows, rows)
+
+
+def update(
+    config: LearnerConfig,
+    policy: GaussianPolicy,
+    own: Any,
+    sampled: Sampled,
+    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+) -> Outcome:
+    """One iteration, from the advantages on."""
+    assert isinstance(policy, MixturePolicy)
+    first: MixturePolicy = policy
+    states, kept = sampled.states, jnp.full((config.policy.experts,), KEPT, jnp.int32)
+    present, seeded_rows = jax.lax.cond(
+        sampled.iteration == 0,
+        lambda: _seed(config, first, own.n_swaps, sampled, keys),
+        lambda: (first, kept),
+    )
+    anchor = Anchor.of(present, states, sampled.taken)
+    none = jnp.zeros((), jnp.int32)
+    chosen, n_swaps, rows, swaps, deletions = jax.lax.cond(
+        sampled.iteration % 2 == 1,
+        lambda: _change_prototypes(config, present, own.n_swaps, sampled, anchor, key=keys[0]),
+        lambda: (present, own.n_swaps, kept, none, none),
+    )
+
+    floor = log_std_floor(config, present, sampled.progress)
+    box = box_of(config, present, floor)
+    price = price_of_blends(config.crisp, sampled.progress)
+    bound = less_rounding(config.trust_region.bound, anchor.means, anchor)
+    problem = Problem(states, sampled.taken, sampled.advantages, anchor, sampled.entropy_floor)
+    found = climb(config.crisp, chosen, own.moments, problem, box, bound, price, key=keys[1])
+    # A swap is checked before, on its own; should rounding have carried it out, nothing is changed.
+    holds = found.kl <= bound
+    after = jax.tree.map(lambda new, old: jnp.where(holds, new, old), found.policy, present)
+    rows = jnp.where(holds & (rows != KEPT), rows, seeded_rows)
+    facts = {
+        "segment_share": jnp.where(holds, found.share, 0.0),
+        "swaps": jnp.where(holds, swaps, 0),
+        "deletions": jnp.where(holds, deletions, 0),
+        "price": price,
+    }
+    if after.metric is not None:
+        facts |= {"metric_min": jnp.min(after.metric), "metric_max": jnp.max(after.metric)}
+    return Outcome(
+        after,
+        Own(found.moments, n_swaps),
+        jnp.where(holds, found.kl, 0.0),
+        facts,
+        rows,
+        jnp.zeros_like(present.weights),  # they are visited states
+    )
+
+
+CRISP = Algorithm(start, update, has_floor=False, budget_floor=entropy_floor)
