@@ -1,5 +1,6 @@
 """The promises of a run hold for every algorithm: same seed, resume, workers, files, commands."""
 
+import shutil
 from pathlib import Path
 
 import jax
@@ -31,9 +32,12 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 def test_workers_and_a_resume_change_nothing(run: Path, tmp_path: Path) -> None:
     algorithm = moie.load(run).trained["algorithm"]
-    options = SMALL | {"algorithm": algorithm, "iterations": 2, "workers": 3}
+    # How far crisp may go depends on how long its run is to be: it is cut short instead.
+    iterations = 3 if algorithm == "crisp" else 2
+    options = SMALL | {"algorithm": algorithm, "iterations": iterations, "workers": 3}
     other = tiny.train(WALK, tmp_path / "run", **options).path
-    assert tiny.policy_bytes(other) != tiny.policy_bytes(run)
+    shutil.rmtree(other / "checkpoints" / "000003", ignore_errors=True)
+    assert (tiny.policy_bytes(other) != tiny.policy_bytes(run)) == (iterations == 2)
     tiny.resume(other, iterations=3)
     assert tiny.policy_bytes(other) == tiny.policy_bytes(run)
     assert tiny.metrics(other) == tiny.metrics(run)
@@ -47,7 +51,11 @@ def test_the_deployed_policy_is_the_learners(run: Path) -> None:
     learned = checkpoint.from_arrays(template, state.learner).policy
     states = np.random.default_rng(0).normal(size=(40, 3)) * policy.feature_scale
     scaled = ((states - policy.feature_mean) / policy.feature_scale).astype(np.float32)
-    np.testing.assert_allclose(policy.means(states), jax.vmap(learned.mean)(scaled), atol=1e-5)
+    centre, scale = policy.default_action, (policy.action_high - policy.action_low) / 2
+    means = np.asarray(jax.vmap(learned.mean)(scaled))
+    if config.scales_actions:
+        means = centre + scale * means
+    np.testing.assert_allclose(policy.means(states), means, atol=1e-5)
     for one in states[:5]:
         np.testing.assert_allclose(policy.mean_of(one), policy.means(one[None])[0], rtol=1e-9)
     assert policy.n_parameters == learned.n_parameters
@@ -67,8 +75,9 @@ def test_files_and_commands_treat_all_alike(run: Path, capfd: pytest.CaptureFixt
     shown = capfd.readouterr().out
     assert f"{policy.n_parameters} parameters" in shown
     if isinstance(policy, Mixture):
-        assert "from the nearest visited state" in shown
-        assert (policy.distances > 0).any()
+        is_visited = policy.trained["algorithm"] == "crisp"
+        assert ("from the nearest visited state" in shown) != is_visited
+        assert (policy.distances > 0).any() != is_visited
         assert policy.explain(np.zeros(3)).experts
     else:
         assert ("nothing to read" in shown) != ("= +0.00 + the sum of" in shown)
@@ -82,7 +91,7 @@ def test_metrics_say_how_far_prototypes_are_from_visited_states(run: Path) -> No
     for row in rows:
         assert np.isfinite(row["kl"])
         assert ("prototype_distance" in row) == is_mixture
-        assert ("swaps" in row) is False
+        assert ("swaps" in row) == (moie.load(run).trained["algorithm"] == "crisp")
 
 
 def test_for_moie_the_distance_is_zero(pendulum: Path) -> None:
@@ -91,7 +100,7 @@ def test_for_moie_the_distance_is_zero(pendulum: Path) -> None:
 
 
 def test_an_unknown_algorithm_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"algorithm is 'pppo', expected one of moie, ppo"):
+    with pytest.raises(InputError, match=r"algorithm is 'pppo', expected one of moie, crisp"):
         tiny.train(WALK, tmp_path / "run", algorithm="pppo")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import moie
 from moie import cli
 from tests import tiny
 from tests.rollout.test_pool import alive
@@ -18,9 +19,16 @@ TASK = "tests.probes:Long-v0"  # a step takes a millisecond: most signals meet a
 ITERATIONS = 30
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.train(TASK, tmp_path_factory.mktemp("whole") / "run", iterations=ITERATIONS).path
+@pytest.fixture(scope="module", params=["moie", "crisp"])
+def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("whole") / "run"
+    return tiny.train(TASK, out, iterations=ITERATIONS, algorithm=request.param).path
+
+
+def words_for(undisturbed: Path, run: Path) -> list[str]:
+    """What a user types for the same run elsewhere."""
+    algorithm = moie.load(undisturbed).trained["algorithm"]
+    return tiny.arguments(TASK, run, iterations=ITERATIONS, algorithm=algorithm)
 
 
 def start(*words: str) -> subprocess.Popen[str]:
@@ -62,7 +70,7 @@ def assert_same(run: Path, expected: Path) -> None:
 def test_a_run_killed_again_and_again_ends_the_same(undisturbed: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     draw = random.Random(time.time_ns())  # another moment each time: this must always hold
-    words = tiny.arguments(TASK, run, iterations=ITERATIONS)
+    words = words_for(undisturbed, run)
     workers: list[int] = []
     for least in (0, 2, 10, 20):
         process = start(*words)
@@ -88,7 +96,7 @@ def test_a_run_that_is_told_to_stop_says_how_to_go_on(
     number: signal.Signals, undisturbed: Path, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
     run = tmp_path / "run"
-    process = start(*tiny.arguments(TASK, run, iterations=ITERATIONS))
+    process = start(*words_for(undisturbed, run))
     wait_for(lambda: done(run) >= 2, process)
     workers = children(process.pid)
     assert len(workers) == 2
