@@ -18,11 +18,11 @@ prepare()  # jax is imported by now, but has not run anything
 
 
 class Session:
-    """The paper's settings on one of its tasks."""
+    """The presets on one of the paper's tasks; features are left as they come."""
 
     def __init__(self, task: str, experts: int, *, algorithm: str = "moie", packaged: bool = False):
         settings = {"experts": experts, "algorithm": algorithm}
-        self.config = with_settings(presets.preset(task, 0), settings)
+        self.config = with_settings(presets.preset(task, 0, algorithm), settings)
         self.env = tasks.make(task, packaged=packaged)
         spaces = (self.env.observation_space, self.env.action_space)
         sizes = (math.prod(space.shape or ()) for space in spaces)

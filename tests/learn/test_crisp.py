@@ -58,14 +58,15 @@ def case_in_the_box(seed: int) -> Case:
 
 @jax.jit
 def updated(policy, states, taken, advantages, iteration, progress, key):
-    own = crisp.Own(crisp.start_moments(policy), jnp.asarray(5.0))
+    slopes = jax.random.normal(key, (2, 3))
+    own = crisp.Own(crisp.start_moments(policy), jnp.asarray(5.0), slopes)
     floor = crisp.entropy_floor(CONFIG, policy, progress)
     sampled = Sampled(states, taken, advantages, floor, iteration, progress)
     return crisp.update(CONFIG, policy, own, sampled, tuple(jax.random.split(key))), floor
 
 
 @settings(max_examples=500, deadline=None)
-@given(SEEDS, st.integers(0, 3), st.floats(0, 1, width=32))
+@given(SEEDS, st.sampled_from([0, 1, 2, 7, 8]), st.floats(0, 1, width=32))
 def test_no_update_leaves_the_box_or_the_trust_region(seed, iteration, progress):
     case = case_in_the_box(seed)
     before = case.policy

@@ -106,13 +106,23 @@ def climb(
     box: Box,
     bound: ScalarLike,
     price: Scalar,
+    push: Float[Array, " d"] | None = None,
     *,
     key: PRNGKeyArray,
 ) -> Climb:
     """Adam on the clipped surrogate less the price of blends, one scan over minibatches; then back.
 
-    `policy` lies in the box; `price` is what a unit of disagreement costs, in standardised
-    advantage.
+    Args:
+        config: rates, passes and minibatches.
+        policy: where the way back would end; it lies in the box.
+        moments: Adam's.
+        problem: what is gained, on which batch, and the anchor.
+        box: what the parameters may be.
+        bound: of the KL from the anchor.
+        price: what a unit of disagreement costs, in standardised advantage.
+        push: added to the logarithm of the metric before the first step; it is part of what the
+            way back takes back.
+        key: for the order of the minibatches.
     """
     adam, start = optax.scale_by_adam(), box.clip(Parameters.of(policy))
     rates = Parameters(
@@ -134,8 +144,11 @@ def climb(
         moved = jax.tree.map(lambda x, c, rate: x - rate * c, parameters, change, rates)
         return (box.clip(moved), moments), None
 
+    begin = start
+    if push is not None and start.log_metric is not None:
+        begin = box.clip(start._replace(log_metric=start.log_metric + push))
     rows = minibatches(key, len(problem.states), config.rows, config.passes)
-    (end, moments), _ = jax.lax.scan(step, (start, moments), rows)
+    (end, moments), _ = jax.lax.scan(step, (begin, moments), rows)
     after, kl, share = back_along(policy, start, end, box, problem, bound)
     return Climb(after, kl, share, moments)
 

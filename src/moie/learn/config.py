@@ -143,6 +143,13 @@ class CrispConfig:
     """Learn how much each feature counts towards being close."""
     metric_limit: float = 20.0
     """How many times more, or less, than at first a feature may come to count."""
+    relevance: float = 0.1
+    """How fast the metric is drawn, besides, towards features that a linear policy would use; 0 is
+    not at all."""
+    relevance_memory: float = 0.9
+    """Share of earlier iterations in what a linear policy would use."""
+    relevance_scale: float = 4.0
+    """How much a feature of middling relevance counts, where it is drawn to."""
     std_by_budget: bool = True
     """Let the lowest standard deviation fall with the run's progress; no floor without."""
     final_std: float = 0.15
@@ -155,6 +162,8 @@ class CrispConfig:
     """Share of the run before which blends are free."""
     price_to: float = 0.8
     """Share of the run after which they have their full price."""
+    settle_from: float = 0.7
+    """Share of the run after which the bound shrinks, to a tenth at the end; 1 is never."""
     swap_share: float = 0.5
     """Share of the bound that a change of prototypes may use."""
     rate: float = 0.01
@@ -175,8 +184,13 @@ class CrispConfig:
             1 < self.metric_limit < 1e6, "metric_limit", self.metric_limit, "above 1, below 1e6"
         )
         require(0 < self.final_std < math.inf, "final_std", self.final_std, "a positive number")
-        require(self.price >= 0, "price", self.price, "zero or more")
-        for name in ("final_std_at", "swap_share"):
+        for name in ("price", "relevance"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "zero or more")
+        memory = self.relevance_memory
+        require(0 <= memory < 1, "relevance_memory", memory, "zero or more, below 1")
+        scale = self.relevance_scale
+        require(0 < scale < math.inf, "relevance_scale", scale, "a positive number")
+        for name in ("final_std_at", "swap_share", "settle_from"):
             value = getattr(self, name)
             require(0 < value <= 1, name, value, "a number above 0, at most 1")
         span = (self.price_from, self.price_to)

@@ -24,15 +24,19 @@ from moie.learn.ascent import Box, Parameters, climb, start_moments
 from moie.learn.config import CrispConfig, LearnerConfig
 from moie.learn.update import Problem
 
+SETTLED = 0.1
+"""Share of the bound that is left in the end."""
 LARGEST_WEIGHT = 1000.0
 """Of an expert, and the inverse of the smallest."""
 
 
 class Own(eqx.Module):
-    """Kept between iterations: Adam's state, and how many prototypes a swap tries first."""
+    """Kept between iterations: Adam's state, how many prototypes a swap tries first, and the slopes
+    of a linear policy, averaged over iterations."""
 
     moments: optax.OptState
     n_swaps: Scalar
+    slopes: Float[Array, "A d"]
 
 
 def start(
@@ -50,7 +54,8 @@ def start(
         jnp.ones(n_features) if config.crisp.learn_metric else None,
     )
     n_swaps = jnp.asarray(settings.experts, policy.weights.dtype)
-    return policy, Own(start_moments(policy), n_swaps)
+    slopes = jnp.zeros((n_actions, n_features), policy.weights.dtype)
+    return policy, Own(start_moments(policy), n_swaps, slopes)
 
 
 def log_std_floor(config: LearnerConfig, policy: GaussianPolicy, progress: Scalar) -> Array:
@@ -76,6 +81,31 @@ def price_of_blends(config: CrispConfig, progress: Scalar) -> Scalar:
     return config.price * jnp.clip(share, 0.0, 1.0)
 
 
+def bound_at(config: LearnerConfig, progress: Scalar) -> Scalar:
+    """The whole bound at first; towards the end less and less of it, so that the policy settles. A
+    task that is solved has no advantages but noise, which would push it about for ever."""
+    left = (1.0 - progress) / max(1.0 - config.crisp.settle_from, 1e-6)
+    return config.trust_region.bound * jnp.clip(left, SETTLED, 1.0)
+
+
+def linear_slopes(sampled: Sampled, anchor: Anchor) -> Float[Array, "A d"]:
+    r"""How much the surrogate would gain if each action answered linearly to each feature:
+    :math:`E[\hat A\,\sigma^{-1}(a-\mu)\,s^T]`. Of pure noise each has a variance of about 1/N."""
+    z = (sampled.taken - anchor.means) * jnp.exp(-anchor.log_std)[None, :]
+    return (sampled.advantages[:, None] * z).T @ sampled.states / len(sampled.states)
+
+
+def relevance_push(
+    config: CrispConfig, metric: Float[Array, " d"], slopes: Float[Array, "A d"]
+) -> Float[Array, " d"]:
+    """A step of the metric's logarithm towards features with a slope: the few experts of a mixture
+    can answer strongly to a feature only if it, and little else, counts towards being close."""
+    sizes = jnp.sqrt(jnp.sum(slopes * slopes, axis=0))
+    relative = sizes / jnp.maximum(jnp.sqrt(jnp.mean(sizes * sizes)), 1e-12)
+    target = jnp.log(jnp.maximum(config.relevance_scale * relative, 1.0 / config.metric_limit))
+    return config.relevance * jnp.clip(target - jnp.log(metric), -1.0, 1.0)
+
+
 def box_of(config: LearnerConfig, policy: MixturePolicy, floor: Float[Array, " A"]) -> Box:
     """What the parameters may be. The learner's action range is [-1, 1]."""
     settings = config.crisp
@@ -97,13 +127,13 @@ def _change_prototypes(
     n_swaps: Scalar,
     sampled: Sampled,
     anchor: Anchor,
+    bound: Scalar,
     *,
     key: PRNGKeyArray,
 ):
     """swapClusters and compressPolicy, as the paper's learner has them, within a share of the
     bound: the policy, the number of swaps to start from next, the rows put in, what was done."""
-    selection = config.selection
-    bound = config.crisp.swap_share * config.trust_region.bound
+    selection, bound = config.selection, config.crisp.swap_share * bound
     swap = swap_prototypes(
         policy,
         sampled.states,
@@ -172,21 +202,30 @@ def update(
         lambda: (first, kept),
     )
     anchor = Anchor.of(present, states, sampled.taken)
+    bound = bound_at(config, sampled.progress)
     none = jnp.zeros((), jnp.int32)
     chosen, n_swaps, rows, swaps, deletions = jax.lax.cond(
         sampled.iteration % 2 == 1,
-        lambda: _change_prototypes(config, present, own.n_swaps, sampled, anchor, key=keys[0]),
+        lambda: _change_prototypes(
+            config, present, own.n_swaps, sampled, anchor, bound, key=keys[0]
+        ),
         lambda: (present, own.n_swaps, kept, none, none),
     )
 
     floor = log_std_floor(config, present, sampled.progress)
     box = box_of(config, present, floor)
     price = price_of_blends(config.crisp, sampled.progress)
-    bound = less_rounding(config.trust_region.bound, anchor.means, anchor)
+    within = less_rounding(bound, anchor.means, anchor)
     problem = Problem(states, sampled.taken, sampled.advantages, anchor, sampled.entropy_floor)
-    found = climb(config.crisp, chosen, own.moments, problem, box, bound, price, key=keys[1])
+    memory = config.crisp.relevance_memory
+    slopes = memory * own.slopes + (1.0 - memory) * linear_slopes(sampled, anchor)
+    push = None
+    if present.metric is not None and config.crisp.relevance > 0:
+        push = relevance_push(config.crisp, present.metric, slopes)
+        push = jnp.where(sampled.iteration < 5, 0.0, push)  # the mean has seen too little yet
+    found = climb(config.crisp, chosen, own.moments, problem, box, within, price, push, key=keys[1])
     # A swap is checked before, on its own; should rounding have carried it out, nothing is changed.
-    holds = found.kl <= bound
+    holds = found.kl <= within
     after = jax.tree.map(lambda new, old: jnp.where(holds, new, old), found.policy, present)
     rows = jnp.where(holds & (rows != KEPT), rows, seeded_rows)
     facts = {
@@ -199,8 +238,8 @@ def update(
         facts |= {"metric_min": jnp.min(after.metric), "metric_max": jnp.max(after.metric)}
     return Outcome(
         after,
-        Own(found.moments, n_swaps),
-        jnp.where(holds, found.kl, 0.0),
+        Own(found.moments, n_swaps, slopes),
+        jnp.where(holds | jnp.isnan(found.kl), found.kl, 0.0),  # what is no number must be seen
         facts,
         rows,
         jnp.zeros_like(present.weights),  # they are visited states
