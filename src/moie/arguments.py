@@ -125,7 +125,7 @@ class Study:
         tyro.conf.Positional[str],
         _help(
             "The name of a study that comes with moie (paper-locomotion, paper-small, "
-            "paper-diffproto, smoke), or a TOML file.",
+            "paper-diffproto, crisp, smoke), or a TOML file.",
             metavar="NAME",
         ),
     ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moie.core.search import draw_experts, draw_states, running_objective
+from moie.core.search import Search, draw_experts, draw_states, running_objective
 from moie.core.selection import (
     KEPT,
     compress,
@@ -144,3 +144,15 @@ def test_draws_are_without_replacement_and_follow_their_odds():
     for row in np.concatenate([experts[:500, :3], states[:500]]):
         drawn = row[row != KEPT]
         assert len(set(drawn)) == len(drawn)
+
+
+def test_the_search_measures_with_the_policys_metric():
+    """Its kernel of the batch's states is the activation of prototypes standing there."""
+    case = random_case(5)
+    metric = jnp.asarray([0.2, 1.0, 3.0])
+    policy = eqx.tree_at(lambda p: p.metric, case.policy, metric, is_leaf=lambda x: x is None)
+    states = jnp.asarray(case.states)
+    anchor = Anchor.of(policy, states, jnp.asarray(case.taken))
+    kernel = Search.of(policy, states, anchor).kernel[:5]
+    standing = eqx.tree_at(lambda p: p.prototypes, policy, states[:5])
+    np.testing.assert_allclose(kernel, jax.vmap(standing.activation)(states).T, atol=2e-4)

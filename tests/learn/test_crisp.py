@@ -15,6 +15,7 @@ from moie.core.entropy import NO_FLOOR, falling_log_std
 from moie.core.policy import MixturePolicy
 from moie.core.selection import KEPT
 from moie.core.trust_region import Anchor
+from moie.errors import InputError
 from moie.learn import crisp
 from moie.learn.algorithm import Sampled
 from moie.learn.ascent import Parameters, back_along, blend, disagreement
@@ -219,3 +220,52 @@ def test_the_way_back_ends_on_the_bound_or_at_the_end():
     _, kl, share = back_along(policy, here, far, box, problem, 0.2)
     assert float(share) == 1.0
     assert float(kl) == pytest.approx(0.125)
+
+
+def test_slopes_find_the_feature_that_an_action_should_answer_to():
+    """Taking more of action 1 is good where feature 2 is high, and nothing else matters."""
+    rng = np.random.default_rng(0)
+    states, taken = (jnp.asarray(rng.normal(size=(4000, n)), jnp.float32) for n in (3, 2))
+    policy = eqx.tree_at(lambda p: p.actions, case_in_the_box(0).policy, jnp.zeros((5, 2)))
+    policy = eqx.tree_at(lambda p: p.log_std, policy, jnp.zeros(2))
+    anchor, zero = Anchor.of(policy, states, taken), jnp.float32(0)
+    sampled = Sampled(states, taken, taken[:, 1] * states[:, 2], zero, jnp.int32(0), zero)
+    slopes = crisp.linear_slopes(sampled, anchor)
+    expected = np.zeros((2, 3))
+    expected[1, 2] = 1.0  # E[(a s) a s] = E[a^2] E[s^2] = 1
+    np.testing.assert_allclose(slopes, expected, atol=0.1)
+    push = crisp.relevance_push(CONFIG.crisp, jnp.ones(3), slopes)
+    assert float(push[2]) > 0 > float(jnp.max(push[:2]))
+    assert (np.abs(np.asarray(push)) <= CONFIG.crisp.relevance + 1e-6).all()
+
+
+def test_no_slopes_draw_the_metric_nowhere_in_particular():
+    push = crisp.relevance_push(CONFIG.crisp, jnp.ones(3), jnp.zeros((2, 3)))
+    assert np.isfinite(np.asarray(push)).all()
+
+
+def test_the_bound_shrinks_towards_the_end():
+    bounds = [float(crisp.bound_at(CONFIG, jnp.float32(p))) for p in (0, 0.7, 0.85, 0.99)]
+    np.testing.assert_allclose(bounds, BOUND * np.array([1, 1, 0.5, 0.1]), rtol=1e-5)
+    never = replace(CONFIG, crisp=replace(CONFIG.crisp, settle_from=1.0))
+    assert float(crisp.bound_at(never, jnp.float32(0.99))) == pytest.approx(BOUND)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("metric_limit", 1.0),
+        ("final_std", 0.0),
+        ("price", -0.1),
+        ("price_from", 0.9),
+        ("swap_share", 0.0),
+        ("settle_from", 1.5),
+        ("relevance_memory", 1.0),
+        ("rate", 0.0),
+        ("ratio_clip", 1.0),
+        ("passes", 0),
+    ],
+)
+def test_settings_are_checked(setting, value):
+    with pytest.raises(InputError, match=rf"{setting}.* is .*, expected"):
+        CrispConfig(**{setting: value})

@@ -135,3 +135,21 @@ def test_other_tasks_are_standardised_and_their_temperature_follows_the_features
     assert config.standardise
     assert config.learner.policy.temperature == pytest.approx(2.7 / 3)
     assert config.learner.policy.experts == 10
+
+
+def test_crisp_standardises_every_task_and_keeps_the_papers_budget() -> None:
+    for task in TASKS:
+        config = api.task_preset(task.short, "crisp")
+        paper = api.task_preset(task.short, "moie")
+        assert config.learner.algorithm == "crisp"
+        assert config.standardise
+        assert config.scales_actions
+        assert not paper.scales_actions
+        assert config.iterations == paper.iterations
+        assert config.learner.policy.temperature == pytest.approx(2.7 / len(task.features))
+        assert (config.scaling_batches, config.scaling_hold) == (4, 10)
+
+
+def test_crisp_knows_the_action_range_of_raw_features_too() -> None:
+    config = with_settings(api.task_preset("pendulum", "crisp"), {"standardise": False})
+    assert config.scales_actions

@@ -122,6 +122,18 @@ def test_every_mistake_is_found_whatever_else_is_wrong() -> None:
     assert found.startswith("name: '..', expected letters")
 
 
+def test_the_study_of_crisp_gives_each_task_its_budget() -> None:
+    _, planned = load("crisp")
+    assert len(planned) == 5 * 3 * 3 + 5 * 3
+    budgets = {one.config.task: one.config.iterations for one in planned}
+    assert budgets["HopperBulletEnv-v0"] == 1000
+    assert budgets["AntBulletEnv-v0"] == 340
+    crisp = [one.config for one in planned if one.config.learner.algorithm == "crisp"]
+    assert all(config.standardise for config in crisp)
+    paper = [one.config for one in planned if one.config.learner.algorithm == "moie"]
+    assert not any(config.standardise for config in paper)
+
+
 @pytest.mark.parametrize(
     ("name", "runs", "iterations"),
     [
@@ -159,7 +171,7 @@ def test_all_mistakes_come_at_once() -> None:
     expected = (
         "sedes: unknown; did you mean seeds?",
         "tasks: unknown environment 'hoper'; nearest: hopper",
-        "algorithms: 'ppoo', expected one of moie, ppo",
+        "algorithms: 'ppoo', expected one of moie, crisp",
         "settings: unknown setting 'temprature'; did you mean temperature",
         "settings: temperature is 'warm', expected a value of type float",
         "settings: seed is a dimension of its own: write seeds = ...",
