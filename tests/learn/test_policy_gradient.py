@@ -135,7 +135,7 @@ def test_ppo_gains_and_stays_near(kind: str) -> None:
     def step(policy, objective, key):
         moments = start_ppo(config, policy)
         after, _ = update_ppo(config, policy, moments, objective, key=key)
-        ratio = objective.ratio(after)
+        ratio = jnp.exp(objective.log_ratio(after))
         return objective.surrogate(after) - objective.surrogate(policy), jnp.mean(ratio)
 
     gain, ratio = hundred(kind, step)
@@ -172,7 +172,7 @@ def test_the_clip(log_ratio: float, advantage: float, value: float, has_gradient
 def sampled_by(policy: GaussianPolicy, floor: float, iteration: int) -> Sampled:
     objective = objective_of(policy, jax.random.key(1))
     parts = (objective.states, objective.taken, objective.advantages)
-    return Sampled(*parts, jnp.asarray(floor), jnp.asarray(iteration))
+    return Sampled(*parts, jnp.asarray(floor), jnp.asarray(iteration), jnp.asarray(0.0))
 
 
 def updated(algorithm: str, policy: GaussianPolicy, sampled: Sampled) -> Outcome:

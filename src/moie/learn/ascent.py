@@ -1,7 +1,7 @@
 r"""Uphill with everything that a mixture learns by gradient, then back into the trust region.
 
 The paper projects each group of parameters by a bound that is derived, and after a swap of
-prototypes can not move the weights. Here Adam climbs freely inside a box, and what it reached is
+prototypes cannot update the weights. Here Adam climbs freely inside a box, and what it reached is
 drawn back along the straight segment to where it started, until the KL on the whole batch is within
 the bound: a KL that was computed, not bounded. So weights, actions, covariance and metric move
 together, after a swap, too.
@@ -106,7 +106,6 @@ def climb(
     box: Box,
     bound: ScalarLike,
     price: Scalar,
-    push: Float[Array, " d"] | None = None,
     *,
     key: PRNGKeyArray,
 ) -> Climb:
@@ -120,22 +119,20 @@ def climb(
         box: what the parameters may be.
         bound: of the KL from the anchor.
         price: what a unit of disagreement costs, in standardised advantage.
-        push: added to the logarithm of the metric before the first step; it is part of what the
-            way back takes back.
         key: for the order of the minibatches.
     """
     adam, start = optax.scale_by_adam(), box.clip(Parameters.of(policy))
     rates = Parameters(
-        config.rate,  # type: ignore[arg-type]
-        config.rate,  # type: ignore[arg-type]
-        config.log_std_rate,  # type: ignore[arg-type]
+        config.crisp_rate,  # type: ignore[arg-type]
+        config.crisp_rate,  # type: ignore[arg-type]
+        config.crisp_std_rate,  # type: ignore[arg-type]
         None if start.log_metric is None else config.metric_rate,  # type: ignore[arg-type]
     )
 
     def loss(parameters: Parameters, index: Int[Array, " M"]) -> Scalar:
         near, trial = problem.rows(index), parameters.put(policy)
         membership, means = blend(trial, near.states)
-        gain = near.clipped_surrogate(means, trial.log_std, config.ratio_clip)
+        gain = near.clipped_surrogate(means, trial.log_std, config.crisp_clip)
         return price * disagreement(membership, trial.actions, means) - gain
 
     def step(carry, index):
@@ -144,11 +141,8 @@ def climb(
         moved = jax.tree.map(lambda x, c, rate: x - rate * c, parameters, change, rates)
         return (box.clip(moved), moments), None
 
-    begin = start
-    if push is not None and start.log_metric is not None:
-        begin = box.clip(start._replace(log_metric=start.log_metric + push))
-    rows = minibatches(key, len(problem.states), config.rows, config.passes)
-    (end, moments), _ = jax.lax.scan(step, (begin, moments), rows)
+    rows = minibatches(key, len(problem.states), config.crisp_minibatch, config.crisp_epochs)
+    (end, moments), _ = jax.lax.scan(step, (start, moments), rows)
     after, kl, share = back_along(policy, start, end, box, problem, bound)
     return Climb(after, kl, share, moments)
 

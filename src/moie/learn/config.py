@@ -135,70 +135,58 @@ class SelectionConfig:
 
 @dataclass(frozen=True)
 class CrispConfig:
-    """What crisp has besides; each part can be switched off."""
+    """Crisp, the mixture that may be taken at its word; each part can be switched off."""
 
     in_range: bool = True
-    """Keep the experts' actions in the action range."""
+    """Keep every expert's action within the action range."""
     learn_metric: bool = True
     """Learn how much each feature counts towards being close."""
     metric_limit: float = 20.0
-    """How many times more, or less, than at first a feature may come to count."""
-    relevance: float = 0.1
-    """How fast the metric is drawn, besides, towards features that a linear policy would use; 0 is
-    not at all."""
-    relevance_memory: float = 0.9
-    """Share of earlier iterations in what a linear policy would use."""
-    relevance_scale: float = 4.0
-    """How much a feature of middling relevance counts, where it is drawn to."""
+    """Largest factor by which a feature may come to count more, or less, than at the start."""
     std_by_budget: bool = True
-    """Let the lowest standard deviation fall with the run's progress; no floor without."""
+    """Lower the smallest allowed standard deviation as the run progresses; no floor otherwise."""
     final_std: float = 0.15
-    """The lowest standard deviation of each action in the end, in units of the action scale."""
+    """Smallest standard deviation of each action at the end, in units of the action scale."""
     final_std_at: float = 0.7
-    """Share of the run after which that is reached."""
+    """Fraction of the run after which it may be that small."""
     price: float = 0.1
-    """Of blends whose parts disagree, in standardised advantage; 0 is none."""
+    """Penalty on blends whose parts disagree, in standardised advantage; 0 turns it off."""
     price_from: float = 0.3
-    """Share of the run before which blends are free."""
+    """Fraction of the run during which blends are free."""
     price_to: float = 0.8
-    """Share of the run after which they have their full price."""
+    """Fraction of the run after which the full penalty applies."""
     settle_from: float = 0.7
-    """Share of the run after which the bound shrinks, to a tenth at the end; 1 is never."""
+    """Fraction of the run after which the bound shrinks, to a tenth at the end; 1 keeps it."""
     swap_share: float = 0.5
-    """Share of the bound that a change of prototypes may use."""
-    rate: float = 0.01
+    """Fraction of the bound that a change of prototypes may use."""
+    crisp_rate: float = 0.01
     """Adam's rate for the experts' actions and the logarithm of their weights."""
-    log_std_rate: float = 0.001
+    crisp_std_rate: float = 0.001
     """Adam's rate for the logarithm of the standard deviation."""
     metric_rate: float = 0.003
     """Adam's rate for the logarithm of the metric."""
-    ratio_clip: float = 0.2
+    crisp_clip: float = 0.2
     """How far from one an action's likelihood ratio still counts."""
-    passes: int = 10
+    crisp_epochs: int = 10
     """Passes over the batch."""
-    rows: int = 64
+    crisp_minibatch: int = 64
     """States in a gradient step."""
 
     def __post_init__(self) -> None:
-        require(
-            1 < self.metric_limit < 1e6, "metric_limit", self.metric_limit, "above 1, below 1e6"
-        )
-        require(0 < self.final_std < math.inf, "final_std", self.final_std, "a positive number")
-        for name in ("price", "relevance"):
-            require(getattr(self, name) >= 0, name, getattr(self, name), "zero or more")
-        memory = self.relevance_memory
-        require(0 <= memory < 1, "relevance_memory", memory, "zero or more, below 1")
-        scale = self.relevance_scale
-        require(0 < scale < math.inf, "relevance_scale", scale, "a positive number")
+        limit = self.metric_limit
+        require(1 < limit < 1e6, "metric_limit", limit, "a number above 1, below 1e6")
+        for name in ("final_std", "crisp_rate", "crisp_std_rate", "metric_rate"):
+            value = getattr(self, name)
+            require(0 < value < math.inf, name, value, "a positive, finite number")
+        require(0 <= self.price < math.inf, "price", self.price, "zero or more, finite")
         for name in ("final_std_at", "swap_share", "settle_from"):
             value = getattr(self, name)
             require(0 < value <= 1, name, value, "a number above 0, at most 1")
         span = (self.price_from, self.price_to)
-        require(0 <= span[0] < span[1], "price_from, price_to", span, "0 <= price_from < price_to")
-        for name in ("rate", "log_std_rate", "metric_rate"):
-            require(getattr(self, name) > 0, name, getattr(self, name), "a positive number")
-        require(0 < self.ratio_clip < 1, "ratio_clip", self.ratio_clip, "above 0, below 1")
-        for name in ("passes", "rows"):
+        expected = "0 <= price_from < price_to <= 1"
+        require(0 <= span[0] < span[1] <= 1, "(price_from, price_to)", span, expected)
+        require(0 < self.crisp_clip < 1, "crisp_clip", self.crisp_clip, "above 0, below 1")
+        for name in ("crisp_epochs", "crisp_minibatch"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
 
 
@@ -305,6 +293,9 @@ class LearnerConfig:
     def __post_init__(self) -> None:
         expected = f"one of {', '.join(ALGORITHMS)}"
         require(self.algorithm in ALGORITHMS, "algorithm", self.algorithm, expected)
+        first, last = self.policy.initial_std, self.crisp.final_std
+        falls = last <= first or self.algorithm != "crisp" or not self.crisp.std_by_budget
+        require(falls, "final_std", last, f"at most initial_std ({first})")
 
     @property
     def has_experts(self) -> bool:

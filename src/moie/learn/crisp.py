@@ -31,12 +31,10 @@ LARGEST_WEIGHT = 1000.0
 
 
 class Own(eqx.Module):
-    """Kept between iterations: Adam's state, how many prototypes a swap tries first, and the slopes
-    of a linear policy, averaged over iterations."""
+    """Kept between iterations: Adam's state, and how many prototypes a swap tries first."""
 
     moments: optax.OptState
     n_swaps: Scalar
-    slopes: Float[Array, "A d"]
 
 
 def start(
@@ -54,8 +52,7 @@ def start(
         jnp.ones(n_features) if config.crisp.learn_metric else None,
     )
     n_swaps = jnp.asarray(settings.experts, policy.weights.dtype)
-    slopes = jnp.zeros((n_actions, n_features), policy.weights.dtype)
-    return policy, Own(start_moments(policy), n_swaps, slopes)
+    return policy, Own(start_moments(policy), n_swaps)
 
 
 def log_std_floor(config: LearnerConfig, policy: GaussianPolicy, progress: Scalar) -> Array:
@@ -86,24 +83,6 @@ def bound_at(config: LearnerConfig, progress: Scalar) -> Scalar:
     task that is solved has no advantages but noise, which would push it about for ever."""
     left = (1.0 - progress) / max(1.0 - config.crisp.settle_from, 1e-6)
     return config.trust_region.bound * jnp.clip(left, SETTLED, 1.0)
-
-
-def linear_slopes(sampled: Sampled, anchor: Anchor) -> Float[Array, "A d"]:
-    r"""How much the surrogate would gain if each action answered linearly to each feature:
-    :math:`E[\hat A\,\sigma^{-1}(a-\mu)\,s^T]`. Of pure noise each has a variance of about 1/N."""
-    z = (sampled.taken - anchor.means) * jnp.exp(-anchor.log_std)[None, :]
-    return (sampled.advantages[:, None] * z).T @ sampled.states / len(sampled.states)
-
-
-def relevance_push(
-    config: CrispConfig, metric: Float[Array, " d"], slopes: Float[Array, "A d"]
-) -> Float[Array, " d"]:
-    """A step of the metric's logarithm towards features with a slope: the few experts of a mixture
-    can answer strongly to a feature only if it, and little else, counts towards being close."""
-    sizes = jnp.sqrt(jnp.sum(slopes * slopes, axis=0))
-    relative = sizes / jnp.maximum(jnp.sqrt(jnp.mean(sizes * sizes)), 1e-12)
-    target = jnp.log(jnp.maximum(config.relevance_scale * relative, 1.0 / config.metric_limit))
-    return config.relevance * jnp.clip(target - jnp.log(metric), -1.0, 1.0)
 
 
 def box_of(config: LearnerConfig, policy: MixturePolicy, floor: Float[Array, " A"]) -> Box:
@@ -170,7 +149,9 @@ def _seed(
     """Prototypes for the first policy: random states of the batch, then a swap for ones that
     spread. All actions are zero, so nothing changes about what the policy does."""
     n_experts, states = policy.weights.size, sampled.states
-    rows = jax.random.permutation(keys[1], len(states))[:n_experts].astype(jnp.int32)
+    rows = jax.random.permutation(jax.random.fold_in(keys[1], 1), len(states))[:n_experts].astype(
+        jnp.int32
+    )
     policy = put(policy, rows, states, jnp.zeros_like(sampled.taken))
     swap = swap_prototypes(
         policy,
@@ -217,13 +198,7 @@ def update(
     price = price_of_blends(config.crisp, sampled.progress)
     within = less_rounding(bound, anchor.means, anchor)
     problem = Problem(states, sampled.taken, sampled.advantages, anchor, sampled.entropy_floor)
-    memory = config.crisp.relevance_memory
-    slopes = memory * own.slopes + (1.0 - memory) * linear_slopes(sampled, anchor)
-    push = None
-    if present.metric is not None and config.crisp.relevance > 0:
-        push = relevance_push(config.crisp, present.metric, slopes)
-        push = jnp.where(sampled.iteration < 5, 0.0, push)  # the mean has seen too little yet
-    found = climb(config.crisp, chosen, own.moments, problem, box, within, price, push, key=keys[1])
+    found = climb(config.crisp, chosen, own.moments, problem, box, within, price, key=keys[1])
     # A swap is checked before, on its own; should rounding have carried it out, nothing is changed.
     holds = found.kl <= within
     after = jax.tree.map(lambda new, old: jnp.where(holds, new, old), found.policy, present)
@@ -238,7 +213,7 @@ def update(
         facts |= {"metric_min": jnp.min(after.metric), "metric_max": jnp.max(after.metric)}
     return Outcome(
         after,
-        Own(found.moments, n_swaps, slopes),
+        Own(found.moments, n_swaps),
         jnp.where(holds | jnp.isnan(found.kl), found.kl, 0.0),  # what is no number must be seen
         facts,
         rows,

@@ -19,7 +19,7 @@ from moie.core import gaussian
 from moie.core.policy import GaussianPolicy
 from moie.core.trust_region import Scalar
 from moie.learn.config import PPOConfig, TRPOConfig
-from moie.learn.update import minibatches
+from moie.learn.update import clipped_gain, likelihood_ratio, minibatches
 
 P = TypeVar("P", bound=GaussianPolicy)
 BACKTRACK = 0.8
@@ -60,21 +60,17 @@ class Objective(eqx.Module):
         per_state = lambda o: (o.states, o.taken, o.advantages, o.log_prob, o.means)  # noqa: E731
         return eqx.tree_at(per_state, self, [x[index] for x in per_state(self)])
 
-    def ratio(self, policy: GaussianPolicy) -> Float[Array, " N"]:
-        """How much likelier each action is now; beyond e^20 it makes no difference, and would
-        leave no finite gradient."""
-        log_prob = jax.vmap(policy.log_prob)(self.states, self.taken)
-        return jnp.exp(jnp.minimum(log_prob - self.log_prob, 20.0))
+    def log_ratio(self, policy: GaussianPolicy) -> Float[Array, " N"]:
+        """Logarithm of how much likelier each action is now."""
+        return jax.vmap(policy.log_prob)(self.states, self.taken) - self.log_prob
 
     def surrogate(self, policy: GaussianPolicy) -> Scalar:
         """The importance-weighted advantage."""
-        return jnp.mean(self.ratio(policy) * self.advantages)
+        return jnp.mean(likelihood_ratio(self.log_ratio(policy)) * self.advantages)
 
     def clipped(self, policy: GaussianPolicy, clip: float) -> Scalar:
-        """PPO's objective: what lies beyond the clipped weight gains nothing."""
-        ratio = self.ratio(policy)
-        bounded = jnp.clip(ratio, 1.0 - clip, 1.0 + clip)
-        return jnp.mean(jnp.minimum(ratio * self.advantages, bounded * self.advantages))
+        """PPO's objective."""
+        return clipped_gain(self.log_ratio(policy), self.advantages, clip)
 
     def divergence(self, policy: GaussianPolicy) -> Scalar:
         """TRPO's, the mean KL of the sampling policy from this one: KL(q || pi)."""

@@ -59,6 +59,20 @@ def minibatches(
     return orders[:, : n_states - n_states % size].reshape(-1, size)
 
 
+def likelihood_ratio(log_ratio: Float[Array, " N"]) -> Float[Array, " N"]:
+    """How much likelier each action is now; cut at e^20, beyond which no gradient is finite."""
+    return jnp.exp(jnp.minimum(log_ratio, 20.0))
+
+
+def clipped_gain(
+    log_ratio: Float[Array, " N"], advantages: Float[Array, " N"], clip: float
+) -> Scalar:
+    """PPO's objective: what lies beyond the clipped weight gains nothing."""
+    ratio = likelihood_ratio(log_ratio)
+    bounded = jnp.clip(ratio, 1.0 - clip, 1.0 + clip)
+    return jnp.mean(jnp.minimum(ratio * advantages, bounded * advantages))
+
+
 class Problem(eqx.Module):
     """What a policy update maximises, and what it must keep (eqs. 11 to 13)."""
 
@@ -76,22 +90,16 @@ class Problem(eqx.Module):
 
     def surrogate(self, projection: PolicyProjection) -> Scalar:
         """L (eq. 11): the importance-weighted advantage, of the projected policy."""
-        return self.surrogate_of(projection.gaussian.means, projection.gaussian.log_std)
-
-    def surrogate_of(self, means: Float[Array, "N A"], log_std: Float[Array, " A"]) -> Scalar:
-        """L of a Gaussian given in every state."""
-        log_prob = jax.vmap(gaussian.log_prob, (0, None, 0))(means, log_std, self.taken)
+        found = projection.gaussian
+        log_prob = jax.vmap(gaussian.log_prob, (0, None, 0))(found.means, found.log_std, self.taken)
         return jnp.mean(jnp.exp(log_prob - self.anchor.log_prob) * self.advantages)
 
     def clipped_surrogate(
         self, means: Float[Array, "N A"], log_std: Float[Array, " A"], clip: float
     ) -> Scalar:
-        """PPO's: what lies beyond the clipped weight gains nothing. A weight beyond e^20 makes no
-        difference, and would leave no finite gradient."""
+        """PPO's objective, of a Gaussian given in every state."""
         log_prob = jax.vmap(gaussian.log_prob, (0, None, 0))(means, log_std, self.taken)
-        ratio = jnp.exp(jnp.minimum(log_prob - self.anchor.log_prob, 20.0))
-        bounded = jnp.clip(ratio, 1.0 - clip, 1.0 + clip)
-        return jnp.mean(jnp.minimum(ratio * self.advantages, bounded * self.advantages))
+        return clipped_gain(log_prob - self.anchor.log_prob, self.advantages, clip)
 
 
 Index = Int[Array, " M"]

@@ -42,6 +42,8 @@ class RunConfig:
     """Of everything random in the run."""
     iterations: int = 1000
     """How many batches to learn from."""
+    schedule: int = 0
+    """Iterations that crisp's schedules are laid out for; 0 means the run's own number."""
     batch_steps: int = 3008
     """Environment steps in a batch."""
     standardise: bool = True
@@ -57,6 +59,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         require(0 <= self.seed < 2**63, "seed", self.seed, "zero or more, below 2**63")
         require(self.iterations >= 1, "iterations", self.iterations, "at least 1")
+        require(self.schedule >= 0, "schedule", self.schedule, "zero or more")
         require(self.batch_steps >= 2, "batch_steps", self.batch_steps, "at least 2")
         require(self.scaling_batches >= 1, "scaling_batches", self.scaling_batches, "at least 1")
         require(self.scaling_hold >= 1, "scaling_hold", self.scaling_hold, "at least 1")
@@ -68,11 +71,23 @@ class RunConfig:
             f"no more than batch_steps ({self.batch_steps}): every prototype is a visited state",
         )
 
+    def progress(self, iteration: int) -> float:
+        """The share of the schedules that is behind, before an iteration; one from their end on."""
+        return min(iteration / (self.schedule or self.iterations), 1.0)
+
     @property
     def scales_actions(self) -> bool:
         """Whether the learner's actions are in halves of the action range, around its middle; crisp
         needs it to know the range."""
         return self.standardise or self.learner.algorithm == "crisp"
+
+
+def with_schedule(config: RunConfig) -> RunConfig:
+    """The configuration as it is written down when a run starts: crisp's schedules keep their
+    length when the run is continued later, or goes less far for now."""
+    if config.learner.algorithm != "crisp" or config.schedule:
+        return config
+    return dataclasses.replace(config, schedule=config.iterations)
 
 
 def settings_of(kind: type, prefix: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
@@ -142,7 +157,7 @@ def to_json(config: RunConfig) -> dict[str, Any]:
 
 def unused_settings(algorithm: str) -> set[str]:
     """Names of the settings that change nothing about an algorithm."""
-    unused = unused_parts(algorithm)
+    unused = unused_parts(algorithm) | ({"schedule"} if algorithm != "crisp" else set())
     return {name for name, path in settings_of(RunConfig).items() if unused & set(path)}
 
 

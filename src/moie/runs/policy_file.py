@@ -17,7 +17,9 @@ from moie.rollout.policy import Mixture, Origin, Policy
 from moie.runs.files import write_bytes
 
 FORMAT = "moie-policy"
-VERSION = 1
+VERSION, VERSION_WITH_METRIC = 1, 2
+"""Written where there is no metric, and where there is one: a moie that knows of none would act
+otherwise."""
 COMMON = (
     "default_action",
     "log_std",
@@ -64,7 +66,7 @@ def to_bytes(policy: Policy) -> bytes:
     tensors = _arrays(policy)
     header = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION_WITH_METRIC if "metric" in tensors else VERSION,
         "kind": next(name for name, kind in KINDS.items() if type(policy) is kind),
         "task": policy.task,
         "feature_names": policy.feature_names,
@@ -90,8 +92,9 @@ def _header(content: bytes) -> dict:
     found = json.loads(header.get("__metadata__", {}).get("moie", "{}"))
     if found.get("format") != FORMAT:
         raise ValueError("it was not written by moie")
-    if found.get("version") != VERSION:
-        raise ValueError(f"its version is {found.get('version')}, this moie reads {VERSION}")
+    if found.get("version") not in (VERSION, VERSION_WITH_METRIC):
+        known = f"{VERSION} and {VERSION_WITH_METRIC}"
+        raise ValueError(f"its version is {found.get('version')}, this moie reads {known}")
     return found
 
 

@@ -23,7 +23,7 @@ from moie.rollout.scaling import Scaling
 from moie.runs import checkpoint, policy_file
 from moie.runs.backlog import Backlog, Row
 from moie.runs.checkpoint import Checkpoint, Counters
-from moie.runs.config import RunConfig
+from moie.runs.config import RunConfig, with_schedule
 from moie.runs.deployment import deploy, first_policy, scaling_of
 from moie.runs.directory import RunDirectory
 from moie.runs.evaluation import longest_episode
@@ -223,7 +223,7 @@ class Training:
         self, session: Session, scaling: Scaling, steps: Steps
     ) -> tuple[LearnerState, Report]:
         learn = session.learn.result()
-        progress = np.float32(self.counters.iteration / self.config.iterations)
+        progress = np.float32(self.config.progress(self.counters.iteration))
         return jax.block_until_ready(learn(self.state, scaling.to_learner(steps), progress))
 
     def _save_aside(self, session: Session) -> "Future[None]":
@@ -256,6 +256,7 @@ class Training:
 def train(path: Path, config: RunConfig, machinery: Machinery) -> RunDirectory:
     """Start a run and learn to its end. Nothing is written before the input is known to be good."""
     RunDirectory.check_free(path)
+    config = with_schedule(config)
     training = Training(RunDirectory(path), config, machinery)
     run = RunDirectory.create(path, config)
     with run.lock():

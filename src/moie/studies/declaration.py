@@ -22,6 +22,7 @@ from moie.runs.config import (
     to_json,
     unknown_setting,
     unused_settings,
+    with_schedule,
     with_settings,
 )
 
@@ -129,7 +130,11 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
     if not listed(grid.experts):
         mistakes.add("experts", "an empty list, expected at least one number")
     for task, algorithm in itertools.product(tasks, algorithms):
-        base = task_preset(task, algorithm)
+        try:
+            base = task_preset(task, algorithm)
+        except InputError as error:
+            mistakes.add("tasks", error)
+            continue
         unused = unused_settings(algorithm)
         own = {"experts": experts} if has_experts(algorithm) else {}
         # what an algorithm does not look at makes no difference to its runs
@@ -142,7 +147,7 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
         for values in itertools.product(*grids.values()):
             settings = dict(zip(grids, values, strict=True))
             try:
-                config = with_settings(base, {"algorithm": algorithm} | settings)
+                config = with_schedule(with_settings(base, {"algorithm": algorithm} | settings))
             except InputError as error:
                 mistakes.add("settings", error)
                 continue
