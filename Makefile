@@ -22,7 +22,7 @@ demo: setup
 	@if [ -e $(DEMO_RUN)/run.json ]; then \
 		$(BIN)/moie resume $(DEMO_RUN); \
 	else \
-		$(BIN)/moie train inverted-pendulum --experts 5 --iterations 80 --seed 4 --out $(DEMO_RUN); \
+		$(BIN)/moie train inverted-pendulum --algorithm crisp --experts 5 --iterations 80 --seed 3 --out $(DEMO_RUN); \
 	fi
 	@echo
 	@$(BIN)/moie show $(DEMO_RUN)

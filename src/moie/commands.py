@@ -136,15 +136,16 @@ def _as_read(truth: "Truth") -> str:
 
     def share(part: "Evaluation") -> str:
         ratio, kept = truth.ratio(part), truth.kept(part)
-        if ratio is not None:
-            return f" ({ratio:.0%} of the whole)"
-        return "" if kept is None else f" ({kept:.0%} of the gain over the default action)"
+        said = [] if ratio is None else [f"{ratio:.0%} of the whole"]
+        said += [] if kept is None else [f"{kept:.0%} of its gain over the default action"]
+        return f" ({', '.join(said)})" if said else ""
 
     alone, pair = (_return(part) + share(part) for part in (truth.alone, truth.pair))
     return (
         f"  read literally: in range {truth.in_range:.0%}, coverage {truth.coverage:.0%}, "
         f"attention {truth.attention:.1f} parts at a time\n"
-        f"  leading part alone: {alone}, leading pair: {pair}\n"
+        f"  leading part alone: {alone}\n"
+        f"  leading pair: {pair}\n"
         f"  default action only: {_return(truth.default)}\n"
         f"  the program {SAID[truth.reading]}"
     )

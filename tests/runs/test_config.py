@@ -12,7 +12,14 @@ from moie.errors import InputError
 from moie.learn.config import LearnerConfig
 from moie.presets import PAPER, preset
 from moie.rollout.task_names import TASKS
-from moie.runs.config import RunConfig, from_json, settings_of, to_json, with_settings
+from moie.runs.config import (
+    RunConfig,
+    from_json,
+    settings_of,
+    to_json,
+    with_schedule,
+    with_settings,
+)
 
 CHANGED = with_settings(
     RunConfig("Pendulum-v1"), {"seed": 3, "hidden": (8, 4), "bound": 0.1, "experts": 5}
@@ -148,6 +155,18 @@ def test_crisp_standardises_every_task_and_keeps_the_papers_budget() -> None:
         assert config.iterations == paper.iterations
         assert config.learner.policy.temperature == pytest.approx(2.7 / len(task.features))
         assert (config.scaling_batches, config.scaling_hold) == (4, 10)
+
+
+def test_crisps_schedules_keep_their_length() -> None:
+    config = with_settings(api.task_preset("pendulum", "crisp"), {"iterations": 40})
+    assert config.progress(10) == 0.25
+    started = with_schedule(config)
+    assert started.schedule == 40
+    longer = dataclasses.replace(started, iterations=80)
+    assert with_schedule(longer) == longer
+    assert [longer.progress(i) for i in (10, 40, 60)] == [0.25, 1.0, 1.0]
+    moie = api.task_preset("pendulum", "moie")
+    assert with_schedule(moie) == moie
 
 
 def test_crisp_knows_the_action_range_of_raw_features_too() -> None:
