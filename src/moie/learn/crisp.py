@@ -17,11 +17,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from moie.core import gaussian
 from moie.core.entropy import NO_FLOOR, falling_log_std
 from moie.core.policy import GaussianPolicy, MixturePolicy
-from moie.core.selection import KEPT, compress, put, swap_prototypes
+from moie.core.selection import KEPT, put, swap_prototypes
 from moie.core.trust_region import Anchor, Scalar, less_rounding
 from moie.learn.algorithm import Algorithm, Outcome, Sampled
 from moie.learn.ascent import Box, Parameters, climb, start_moments
 from moie.learn.config import CrispConfig, LearnerConfig
+from moie.learn.mixture import change_prototypes
 from moie.learn.update import Problem
 
 SETTLED = 0.1
@@ -100,45 +101,6 @@ def box_of(config: LearnerConfig, policy: MixturePolicy, floor: Float[Array, " A
     )
 
 
-def _change_prototypes(
-    config: LearnerConfig,
-    policy: MixturePolicy,
-    n_swaps: Scalar,
-    sampled: Sampled,
-    anchor: Anchor,
-    bound: Scalar,
-    *,
-    key: PRNGKeyArray,
-):
-    """swapClusters and compressPolicy, as the paper's learner has them, within a share of the
-    bound: the policy, the number of swaps to start from next, the rows put in, what was done."""
-    selection, bound = config.selection, config.crisp.swap_share * bound
-    swap = swap_prototypes(
-        policy,
-        sampled.states,
-        anchor,
-        bound,
-        n_swaps,
-        n_candidates=selection.candidates,
-        runners_up=selection.runners_up,
-        key=key,
-    )
-    taken = jnp.clip(sampled.taken, -1.0, 1.0) if config.crisp.in_range else sampled.taken
-    compressed = compress(
-        swap.policy,
-        sampled.states,
-        taken,
-        sampled.advantages,
-        anchor,
-        selection.delete_share * bound,
-        selection.reweight_share * bound,
-    )
-    rows = jnp.where(compressed.rows != KEPT, compressed.rows, swap.rows)
-    n_swapped = jnp.sum(swap.rows != KEPT, dtype=jnp.int32)
-    n_deleted = jnp.sum(compressed.deleted, dtype=jnp.int32)
-    return compressed.policy, swap.n_swaps, rows, n_swapped, n_deleted
-
-
 def _seed(
     config: LearnerConfig,
     policy: MixturePolicy,
@@ -185,10 +147,20 @@ def update(
     anchor = Anchor.of(present, states, sampled.taken)
     bound = bound_at(config, sampled.progress)
     none = jnp.zeros((), jnp.int32)
+    within_range = sampled
+    if config.crisp.in_range:  # experts that are seeded anew take the actions that were taken
+        clipped = jnp.clip(sampled.taken, -1.0, 1.0)
+        within_range = eqx.tree_at(lambda one: one.taken, sampled, clipped)
     chosen, n_swaps, rows, swaps, deletions = jax.lax.cond(
         sampled.iteration % 2 == 1,
-        lambda: _change_prototypes(
-            config, present, own.n_swaps, sampled, anchor, bound, key=keys[0]
+        lambda: change_prototypes(
+            config.selection,
+            present,
+            own.n_swaps,
+            within_range,
+            anchor,
+            config.crisp.swap_share * bound,
+            key=keys[0],
         ),
         lambda: (present, own.n_swaps, kept, none, none),
     )

@@ -5,14 +5,14 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Int, PRNGKeyArray
 
 from moie.core import gaussian
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes
-from moie.core.trust_region import Anchor, Scalar, divergence
+from moie.core.trust_region import Anchor, Scalar, ScalarLike, divergence
 from moie.learn.algorithm import Algorithm, Outcome, Sampled
-from moie.learn.config import LearnerConfig
+from moie.learn.config import LearnerConfig, SelectionConfig
 from moie.learn.update import PolicyMoments, Problem, start_moments, update_actions, update_all
 
 
@@ -40,17 +40,18 @@ def start(
     return policy, Own(start_moments(config.update, policy), n_swaps)
 
 
-def _change_prototypes(
-    config: LearnerConfig,
+def change_prototypes(
+    selection: SelectionConfig,
     policy: MixturePolicy,
     n_swaps: Scalar,
     sampled: Sampled,
     anchor: Anchor,
+    bound: ScalarLike,
     *,
     key: PRNGKeyArray,
-):
-    """swapClusters and compressPolicy: the policy, the rows put in, and what was done."""
-    bound, selection = config.trust_region.bound, config.selection
+) -> tuple[MixturePolicy, Scalar, Int[Array, " K"], Int[Array, ""], Int[Array, ""]]:
+    """swapClusters and compressPolicy, within a bound: the policy, how many swaps to start from
+    next, the rows put in, and how many were swapped and deleted."""
     swap = swap_prototypes(
         policy,
         sampled.states,
@@ -98,7 +99,15 @@ def update(
     none = jnp.zeros((), jnp.int32)
     chosen, n_swaps, rows, swaps, deletions = jax.lax.cond(
         sampled.iteration % 2 == 1,
-        lambda: _change_prototypes(config, present, own.n_swaps, sampled, anchor, key=keys[0]),
+        lambda: change_prototypes(
+            config.selection,
+            present,
+            own.n_swaps,
+            sampled,
+            anchor,
+            config.trust_region.bound,
+            key=keys[0],
+        ),
         lambda: (present, own.n_swaps, kept, none, none),
     )
 
