@@ -4,11 +4,16 @@ from pathlib import Path
 
 import pytest
 
+import moie
+from moie.rollout.policy import Mixture
+from moie.rollout.truth import in_range, largest_action
 from moie.studies import curves
 from moie.studies.comparison import gather
 from moie.studies.tables import markdown
 
-FOLDERS = sorted((Path(__file__).parent.parent / "docs" / "results").glob("*/evaluations.parquet"))
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+FOLDERS = sorted(RESULTS.glob("*/evaluations.parquet"))
+POLICIES = sorted((RESULTS / "crisp-policies").glob("*.safetensors"))
 
 
 @pytest.mark.parametrize("file", FOLDERS, ids=lambda file: file.parent.name)
@@ -19,4 +24,16 @@ def test_published_tables_are_those_of_the_published_evaluations(file: Path) -> 
 
 
 def test_there_is_something_published() -> None:
-    assert {file.parent.name for file in FOLDERS} >= {"smoke", "paper-small", "paper-locomotion"}
+    published = {"smoke", "paper-small", "paper-locomotion", "crisp"}
+    assert {file.parent.name for file in FOLDERS} >= published
+    assert len(POLICIES) >= 5
+
+
+@pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
+def test_published_policies_of_crisp_ask_for_nothing_that_the_robot_cannot_do(file: Path) -> None:
+    policy = moie.load(file)
+    assert isinstance(policy, Mixture)
+    assert policy.trained["algorithm"] == "crisp"
+    assert in_range(policy) == 1.0
+    assert largest_action(policy) <= 1.0 + 1e-6
+    assert all(origin is not None for origin in policy.origins)

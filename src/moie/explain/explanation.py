@@ -103,7 +103,7 @@ def explain_run(
     check_writable(out)
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
         episodes = _episodes(policy, evaluator, settings, progress)
-        with progress.stage("its parts alone", 3) as done:
+        with progress.stage("leading parts", 3) as done:
             truth = measure_truth(policy, episodes["mean"], evaluator, done)
         facts = gather(policy, episodes[settings.actions], settings.actions, truth)
         smaller = None
