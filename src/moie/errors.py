@@ -18,3 +18,9 @@ class EnvironmentFault(InputError):  # noqa: N818  the environment's, not ours
 
 class Stopped(Exception):  # noqa: N818  not an error
     """The user asked to stop (Ctrl-C or SIGTERM); the message says how to go on."""
+
+
+def shortened(value: object, most: int = 100) -> str:
+    """A value as a message has it: as Python writes it, and not longer than a line."""
+    text = repr(value)
+    return text if len(text) <= most else f"{text[: most - 4]} ..."

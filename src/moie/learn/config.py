@@ -6,7 +6,7 @@ A field's docstring is also the command line's help. Values are checked where th
 import math
 from dataclasses import dataclass, field
 
-from moie.errors import InputError
+from moie.errors import InputError, shortened
 
 ALGORITHMS = (
     "moie",
@@ -34,7 +34,7 @@ def has_visited_prototypes(algorithm: str) -> bool:
 def require(condition: bool, name: str, value: object, expected: str) -> None:
     """Fail with a line that names the setting, its value and what was expected."""
     if not condition:
-        raise InputError(f"{name} is {value!r}, expected {expected}")
+        raise InputError(f"{name} is {shortened(value)}, expected {expected}")
 
 
 def unused_parts(algorithm: str) -> set[str]:

@@ -9,8 +9,11 @@ from typing import Annotated, Any
 
 from tyro.conf import Suppress
 
-from moie.errors import InputError
+from moie.errors import InputError, shortened
 from moie.learn.config import LearnerConfig, has_visited_prototypes, require, unused_parts
+
+LARGEST = 2**31
+"""Iterations and steps of a batch are below it: their product fits into 63 bits."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,10 @@ class RunConfig:
     def __post_init__(self) -> None:
         require(0 <= self.seed < 2**63, "seed", self.seed, "zero or more, below 2**63")
         require(self.iterations >= 1, "iterations", self.iterations, "at least 1")
-        require(self.schedule >= 0, "schedule", self.schedule, "zero or more")
         require(self.batch_steps >= 2, "batch_steps", self.batch_steps, "at least 2")
+        for name in ("iterations", "batch_steps", "scaling_batches"):
+            require(getattr(self, name) < LARGEST, name, getattr(self, name), "less than 2**31")
+        require(self.schedule >= 0, "schedule", self.schedule, "zero or more")
         require(self.scaling_batches >= 1, "scaling_batches", self.scaling_batches, "at least 1")
         require(self.scaling_hold >= 1, "scaling_hold", self.scaling_hold, "at least 1")
         experts = self.learner.policy.experts
@@ -103,9 +108,9 @@ def settings_of(kind: type, prefix: tuple[str, ...] = ()) -> dict[str, tuple[str
 
 def unknown_setting(name: str, known: list[str]) -> InputError:
     """The error for a name that is not a setting."""
-    near = difflib.get_close_matches(name, known, n=2)
+    near = difflib.get_close_matches(name[:100], known, n=2)
     hint = f"did you mean {' or '.join(near)}?" if near else f"settings are {', '.join(known)}"
-    return InputError(f"unknown setting {name!r}; {hint}")
+    return InputError(f"unknown setting {shortened(name)}; {hint}")
 
 
 def with_settings(config: Any, settings: dict[str, Any]) -> Any:
@@ -135,6 +140,7 @@ def _as_type_of(default: Any, value: Any, name: str) -> Any:
         return tuple(_as_type_of(default[0], one, name) for one in value)
     if not isinstance(value, bool) and not isinstance(default, bool):
         if isinstance(default, int) and isinstance(value, numbers.Integral):
+            require(abs(int(value)) < 2**63, name, value, "less than 2**63")
             return int(value)
         if isinstance(default, float) and isinstance(value, numbers.Real):
             require(_is_finite(value), name, value, "a finite number")
@@ -182,6 +188,8 @@ def flat(content: dict[str, Any]) -> dict[str, Any]:
 
 def from_json(content: Any) -> RunConfig:
     """The configuration that `to_json` wrote."""
-    if not isinstance(content, dict) or not isinstance(content.get("task"), str):
+    task = content.get("task") if isinstance(content, dict) else None
+    if not isinstance(task, str):
         raise InputError("the run's configuration names no task")
-    return with_settings(RunConfig(content["task"]), flat(content))
+    require(0 < len(task) < 1000 and task.isprintable(), "task", task, "a Gymnasium id")
+    return with_settings(RunConfig(task), flat(content))

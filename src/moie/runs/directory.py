@@ -3,21 +3,34 @@
 import contextlib
 import fcntl
 import importlib.metadata
-import json
 import os
 import platform
+import re
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from moie.errors import Busy, InputError
+from moie.errors import Busy, InputError, shortened
 from moie.rollout.policy import Policy
 from moie.runs import policy_file
 from moie.runs.config import RunConfig, from_json, to_json
-from moie.runs.files import as_json, write_bytes, write_folder, writing
+from moie.runs.files import (
+    as_json,
+    parse_json,
+    read_bytes,
+    reading,
+    remove_leftovers,
+    write_bytes,
+    write_folder,
+    writing,
+)
 
 FORMAT = "moie-run"
+LARGEST = 2**24
+"""Bytes of a run.json: far more than any has."""
 PACKAGES = (
     "moie",
     "jax",
@@ -61,6 +74,13 @@ def _content(
 ) -> bytes:
     facts = {"versions": started_with, "host": started_on}
     return as_json({"format": FORMAT, "config": to_json(config), **facts})
+
+
+def present(checkpoints: Path) -> list[Path]:
+    """Checkpoints in their folder, oldest first. Other names are not ours."""
+    found = (path for path in checkpoints.glob("[0-9]*") if path.is_dir())
+    ours = (path for path in found if re.fullmatch("[0-9]{6}|[1-9][0-9]{6,17}", path.name))
+    return sorted(ours, key=lambda path: int(path.name))
 
 
 @dataclass(frozen=True)
@@ -128,29 +148,36 @@ class RunDirectory:
         write_bytes(self.config_file, _content(config, self.started_with(), self.started_on()))
 
     def read_config(self) -> RunConfig:
-        """The configuration that the run was started with."""
-        try:
-            content = json.loads(self.config_file.read_text())
-            if content["format"] != FORMAT:
-                raise ValueError("it was not written by moie")
-            return from_json(content["config"])
-        except (
-            InputError,
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-        ) as error:
-            raise InputError(f"{self.config_file} cannot be read: {error}") from error
+        """The configuration that the run has."""
+        with self._reading():
+            return from_json(self._content()["config"])
 
     def started_with(self) -> dict[str, str]:
         """Versions of the packages that the run was started with."""
-        return json.loads(self.config_file.read_text()).get("versions", {})
+        with self._reading():
+            return self._facts("versions")
 
     def started_on(self) -> dict[str, str | int]:
         """The kind of machine that the run was started on."""
-        return json.loads(self.config_file.read_text()).get("host", {})
+        with self._reading():
+            return self._facts("host")
+
+    def _reading(self) -> contextlib.AbstractContextManager[None]:
+        return reading(f"{self.config_file} cannot be read")
+
+    def _content(self) -> dict[str, Any]:
+        content = parse_json(read_bytes(self.config_file, LARGEST))
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError("it was not written by moie")
+        return content
+
+    def _facts(self, name: str) -> dict[str, Any]:
+        """Texts and whole numbers by name; none in older runs."""
+        found = self._content().get(name, {})
+        good = isinstance(found, dict) and all(isinstance(v, str | int) for v in found.values())
+        if not good:
+            raise ValueError(f"{name} is {shortened(found)}, expected texts and whole numbers")
+        return found
 
     def changed_versions(self) -> list[str]:
         """Packages that have another version now, or are gone: bits may differ from here on."""
@@ -163,8 +190,19 @@ class RunDirectory:
 
     def iterations_saved(self) -> int:
         """In the newest checkpoint."""
-        names = (path.name for path in self.checkpoints.glob("[0-9]*"))
-        return max((int(name) for name in names if name.isdigit()), default=0)
+        found = present(self.checkpoints)
+        return int(found[-1].name) if found else 0
+
+    def remove(self) -> None:
+        """All that moie has written; the folder too, unless there is something else in it."""
+        for folder in (self.tensorboard, self.checkpoints):
+            shutil.rmtree(folder, ignore_errors=True)
+        remove_leftovers(self.path)
+        files = (self.metrics_file, self.policy_file, self.fault_file, self.config_file)
+        for file in (*files, self.path / "run.lock"):
+            file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -193,6 +231,27 @@ class RunDirectory:
         except OSError:  # no lock yet
             return False
         return False
+
+
+@contextlib.contextmanager
+def starting(path: Path, config: RunConfig) -> Iterator[RunDirectory]:
+    """A new run while it is worked on. One that ends without any iteration leaves nothing behind:
+    the place is as it was before."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    run: RunDirectory | None = None
+    try:
+        run = RunDirectory.create(path, config)
+        with run.lock():
+            yield run
+    except BaseException:
+        if run is not None and not run.iterations_saved():
+            run.remove()
+            if path not in missing:
+                path.mkdir(exist_ok=True)
+        for folder in missing:
+            with contextlib.suppress(OSError):  # not empty, or gone already
+                folder.rmdir()
+        raise
 
 
 def policy_path(path: str | os.PathLike[str]) -> Path:

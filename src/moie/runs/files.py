@@ -1,4 +1,5 @@
-"""Files that are whole or not there: written beside, flushed to the disk, renamed."""
+"""Files that are whole or not there: written beside, flushed to the disk, renamed. And how files
+are read that may be damaged."""
 
 import contextlib
 import errno
@@ -6,12 +7,77 @@ import json
 import math
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from moie.errors import InputError
+from moie.errors import InputError, shortened
+
+LARGEST = 2**30
+"""Bytes of a file that is read as a whole: far more than any run writes."""
+PART = ".moie-part"
+"""How the names of files and folders end that are not complete yet; nobody else's do."""
+DAMAGE = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+)
+"""What reading content that is not as it was written may raise."""
+
+
+def reason(error: BaseException) -> str:
+    """What is wrong with damaged content, in one short line."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, MemoryError):
+        return "it does not fit into memory"
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, KeyError):
+        return f"{shortened(error.args[0])} is missing" if error.args else "something is missing"
+    return " ".join(str(error).split())[:500] or type(error).__name__
+
+
+@contextlib.contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Whatever goes wrong with damaged content is an InputError: `what`, and why."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from error
+    except DAMAGE as error:
+        raise InputError(f"{what}: {reason(error)}") from error
+
+
+def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+    """The content of a plain file; OSError or ValueError for anything else. A pipe or a device is
+    not waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError(f"{path.name} is not a plain file")
+        if found.st_size > largest:
+            raise ValueError(f"{path.name} has {found.st_size} bytes, expected at most {largest}")
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(largest)
+    finally:
+        os.close(handle)
+
+
+def parse_json(content: bytes) -> Any:
+    """What JSON has; ValueError also where it is nested too deeply."""
+    try:
+        return json.loads(content)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 @contextlib.contextmanager
@@ -31,7 +97,7 @@ def writing(path: Path) -> Iterator[None]:
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file as a whole."""
     with writing(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
         try:
             with os.fdopen(handle, "wb") as file:
                 _write(file, content)
@@ -76,7 +142,7 @@ def replace_folder(path: Path, files: dict[str, bytes]) -> None:
         if not path.exists():
             os.rename(temporary, path)
             return
-        old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        old = _part_of(path)
         try:
             os.rename(path, old)
             os.rename(temporary, path)
@@ -89,11 +155,16 @@ def replace_folder(path: Path, files: dict[str, bytes]) -> None:
                 shutil.rmtree(old, ignore_errors=True)
 
 
+def _part_of(path: Path) -> Path:
+    """A new folder beside."""
+    return Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART))
+
+
 @contextlib.contextmanager
 def _filled(path: Path, files: dict[str, bytes], folders: tuple[str, ...] = ()) -> Iterator[Path]:
     """A folder beside `path` with all of that in it; gone if it was not renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    temporary = _part_of(path)
     try:
         for name in folders:
             (temporary / name).mkdir()
@@ -124,9 +195,9 @@ def check_writable(path: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """What a killed process was writing beside the real files."""
-    for entry in folder.glob(".*.*"):
-        if entry.is_dir():
+    """What a killed process was writing beside the real files; nothing that is the user's."""
+    for entry in folder.glob(f".*{PART}"):
+        if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)
         else:
             with contextlib.suppress(OSError):
