@@ -5,12 +5,18 @@
     action, _ = policy.predict(observation, deterministic=True)
     moie.study("smoke").compare()
 
-Importing this, loading a policy and acting with it need no jax.
+Importing this, loading a policy and acting with it need no jax. Names are looked up when they are
+first used: the command line must be able to take Ctrl-C before anything else is imported, `typing`
+included.
 """
 
-from moie.api import Run, load, train
-from moie.errors import EnvironmentFault, InputError, Stopped
-from moie.studies.interface import StudyRuns, compare, study, study_status
+import importlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from moie.api import Run, load, train
+    from moie.errors import EnvironmentFault, InputError, Stopped
+    from moie.studies.interface import StudyRuns, compare, study, study_status
 
 __version__ = "0.1.0"
 __all__ = [
@@ -25,3 +31,20 @@ __all__ = [
     "study_status",
     "train",
 ]
+_HOMES = {
+    "moie.api": ("Run", "load", "train"),
+    "moie.errors": ("EnvironmentFault", "InputError", "Stopped"),
+    "moie.studies.interface": ("StudyRuns", "compare", "study", "study_status"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(importlib.import_module(home), name)
+            return value
+    raise AttributeError(f"module 'moie' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

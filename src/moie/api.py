@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +29,15 @@ class Run:
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
-        """One row an iteration."""
+        """One row an iteration; a warning names lines that cannot be read."""
         from moie.runs.directory import RunDirectory
-        from moie.runs.records import read
+        from moie.runs.metrics import read
 
-        return read(RunDirectory.open(self.path).metrics_file)
+        file = RunDirectory.open(self.path).metrics_file
+        found = read(file)
+        if found.problems:
+            warnings.warn(f"{file}: {'; '.join(found.problems)}", stacklevel=2)
+        return found.rows
 
     def explain(self, **options: Any) -> Path:
         """Write the explanation of the policy; the path of its report. See `api.explain`."""
@@ -86,9 +91,9 @@ def train_config(
     path = default_out(config) if out is None else Path(out)
     RunDirectory.check_free(path)
     with machinery(workers, worker_timeout, packaged_env, quiet) as parts:
-        from moie.runs import training
+        from moie.runs import lifecycle
 
-        return Run(training.train(path, config, parts).path)
+        return Run(lifecycle.train(path, config, parts).path)
 
 
 def train(
@@ -143,9 +148,9 @@ def resume(
     from moie.runs.machinery import machinery
 
     with machinery(workers, worker_timeout, packaged_env, quiet) as parts:
-        from moie.runs import training
+        from moie.runs import lifecycle
 
-        return Run(training.resume(Path(path), parts, iterations).path)
+        return Run(lifecycle.resume(Path(path), parts, iterations).path)
 
 
 def _settings(episodes: int, seed: int, loss: float, workers: int | None, **options: Any) -> Any:

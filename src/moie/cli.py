@@ -1,6 +1,7 @@
 """The command line's front door: help answers at once, everything else is in `commands`."""
 
 import os
+import signal
 import sys
 
 from moie.errors import InputError, Stopped
@@ -25,9 +26,22 @@ RUN is a run directory; all but resume also take a policy file.
 'moie COMMAND --help' says more."""
 
 
+def _leave(number: int, frame: object) -> None:
+    """Ctrl-C where nothing has begun that would have to be ended well; `stoppable` takes over where
+    it has. An exception instead could get lost in somebody's import."""
+    os.write(2, b"moie: interrupted\n")
+    os._exit(130)
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; 0 if it succeeded, 2 for bad input, 130 if the user stopped it."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    """Run a command; 0 if it succeeded, 2 for bad input, 130 if the user stopped it. Without
+    arguments those of the process are taken, and Ctrl-C is too, before anything is imported."""
+    if arguments is None:
+        arguments = sys.argv[1:]
+        if (
+            signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        ):  # not ignored, as by nohup
+            signal.signal(signal.SIGINT, _leave)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(USAGE)
         return 0 if arguments else 2

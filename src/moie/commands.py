@@ -224,6 +224,7 @@ def study(arguments: Sequence[str]) -> None:
         found = interface.study_status(given.study, **options)
         print(report(found.name, found.statuses))
         print("".join(f"  misfit   {line}\n" for line in found.misfits), end="")
+        print("".join(f"  damaged  {line}\n" for line in found.damaged), end="")
         if not found.path.exists():
             print(f"  there is nothing at {found.path} yet")
         return

@@ -28,8 +28,8 @@ from moie.runs.files import (
     finite,
     replace_folder,
 )
+from moie.runs.metrics import learned_steps, read
 from moie.runs.progress import Stages
-from moie.runs.records import read
 from moie.runs.truth import measure_truth
 
 
@@ -164,11 +164,11 @@ def _of_run(path: Path, policy: Mixture) -> dict[str, Any]:
         run = RunDirectory.open(path)
         names = ("steps", "return_sampled", "return_mean", "entropy", "entropy_floor")
         trained = policy.trained.get("steps", 0)
-        rows = [row for row in read(run.metrics_file) if row["steps"] <= trained]
-        found["learning"] = [{name: row.get(name) for name in names} for row in rows]
-        before = [0, *(row["steps"] for row in rows)]
-        for one, row, steps in zip(found["learning"], rows, before, strict=False):
-            # An evaluation is of the policy that sampled the row's batch; the last row has none.
-            one["learned"] = steps if "kl" in row else row["steps"]
-        found["run"] = {"settings": to_json(run.read_config()), "started_with": run.started_with()}
+        config, rows = run.read_config(), read(run.metrics_file).rows
+        rows = [row for row in rows if row["steps"] <= trained]
+        found["learning"] = [
+            {name: row.get(name) for name in names} | {"learned": steps}
+            for row, steps in zip(rows, learned_steps(rows, config.batch_steps), strict=True)
+        ]
+        found["run"] = {"settings": to_json(config), "started_with": run.started_with()}
     return found

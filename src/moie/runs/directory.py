@@ -233,27 +233,6 @@ class RunDirectory:
         return False
 
 
-@contextlib.contextmanager
-def starting(path: Path, config: RunConfig) -> Iterator[RunDirectory]:
-    """A new run while it is worked on. One that ends without any iteration leaves nothing behind:
-    the place is as it was before."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    run: RunDirectory | None = None
-    try:
-        run = RunDirectory.create(path, config)
-        with run.lock():
-            yield run
-    except BaseException:
-        if run is not None and not run.iterations_saved():
-            run.remove()
-            if path not in missing:
-                path.mkdir(exist_ok=True)
-        for folder in missing:
-            with contextlib.suppress(OSError):  # not empty, or gone already
-                folder.rmdir()
-        raise
-
-
 def policy_path(path: str | os.PathLike[str]) -> Path:
     """The policy file of a run directory, or the file itself."""
     path = Path(path)

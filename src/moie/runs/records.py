@@ -1,4 +1,5 @@
-"""What a run writes down each iteration: metrics.jsonl, and the same for TensorBoard."""
+"""What a run writes down each iteration: metrics.jsonl (read by `metrics`), and the same for
+TensorBoard."""
 
 import contextlib
 import json
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from moie.rollout.episode import Episode
+from moie.runs import metrics
 from moie.runs.files import write_bytes, writing
 
 TENSORBOARD_GROUPS = {
@@ -26,35 +28,6 @@ TENSORBOARD_GROUPS = {
     "seconds": "time",
     "steps": "time",
 }
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """All whole rows; a row that a killed process left unfinished is passed over."""
-    return _rows(path.read_bytes().splitlines() if path.exists() else [])
-
-
-def read_last(path: Path, size: int = 65_536) -> list[dict[str, Any]]:
-    """The whole rows in the last so many bytes: enough to see how a run is doing."""
-    if not path.exists():
-        return []
-    with open(path, "rb") as file:
-        start = max(0, file.seek(0, os.SEEK_END) - size)
-        file.seek(start)
-        lines = file.read().splitlines()
-    return _rows(lines[1:] if start else lines)
-
-
-def _rows(lines: list[bytes]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    for line in lines:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            break
-        if not isinstance(row, dict) or not isinstance(row.get("iteration"), int):
-            break
-        rows.append(row)
-    return rows
 
 
 def summary(episodes: list[Episode], discount: float, suffix: str) -> dict[str, float]:
@@ -114,10 +87,10 @@ class Records:
     """The open metrics of a run."""
 
     def __init__(self, path: Path, tensorboard: Path, iteration: int):
-        """Go on after `iteration` rows; rows of an iteration that was not completed go."""
+        """Go on with an iteration; rows of iterations that are done again go. Lines before them
+        stay as they are, readable or not."""
         self._path, self._folder = path, tensorboard
-        kept = [row for row in read(path) if row["iteration"] < iteration]
-        write_bytes(path, "".join(json.dumps(row) + "\n" for row in kept).encode())
+        write_bytes(path, b"".join(line + b"\n" for line in metrics.read(path).before(iteration)))
         with writing(tensorboard):
             self._board = Board(tensorboard, iteration)
         self._file = open(path, "a")  # noqa: SIM115  closed by close()

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 from moie.errors import Stopped
 
+BEFORE_THE_FIRST = "stopped before the first iteration was complete; nothing is kept"
+
 
 @contextmanager
 def stoppable() -> Iterator[Callable[[], None]]:

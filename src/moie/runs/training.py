@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 import jax
 import numpy as np
@@ -20,17 +19,18 @@ from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
 from moie.rollout.policy import Policy
 from moie.rollout.pool import Pool
 from moie.rollout.scaling import Scaling
-from moie.runs import checkpoint, policy_file
+from moie.runs import checkpoint, metrics, policy_file
 from moie.runs.backlog import Backlog, Row
 from moie.runs.checkpoint import Checkpoint, Counters
-from moie.runs.config import RunConfig, with_schedule
+from moie.runs.config import RunConfig
 from moie.runs.deployment import deploy, first_policy, scaling_of
 from moie.runs.directory import RunDirectory
 from moie.runs.evaluation import longest_episode
 from moie.runs.files import as_json, remove_leftovers, write_bytes
 from moie.runs.progress import Progress
-from moie.runs.records import Records, read, summary
+from moie.runs.records import Records, summary
 from moie.runs.reporting import check_finite, numbers, truth_of, whole
+from moie.runs.stopping import BEFORE_THE_FIRST
 
 BACKLOG = 1  # evaluations that may still be under way when the next batch is begun
 
@@ -64,8 +64,12 @@ class Training:
     """A run in progress. All that must survive is in `state`, `policy`, `counters` and `waiting`:
     rows of the metrics whose evaluation is under way."""
 
-    def __init__(self, run: RunDirectory, config: RunConfig, machinery: Machinery):
+    def __init__(
+        self, run: RunDirectory, config: RunConfig, machinery: Machinery, is_new: bool = False
+    ):
+        """`is_new`: a run that is not kept unless there is an iteration."""
         self.run, self.config, self.machinery = run, config, machinery
+        self._is_new = is_new
         env = tasks.make(config.task, packaged=machinery.packaged_env)
         try:
             tasks.check_spaces(env)
@@ -82,20 +86,16 @@ class Training:
         self.waiting: tuple[tuple[Row, Policy | None], ...] = ()
         self._saved = self.counters
 
-    def restore(self) -> None:
-        """Go on from the last whole checkpoint, if there is one."""
-        found, wrong = checkpoint.load_latest(self.run.checkpoints)
-        for line in wrong:
-            self.machinery.progress.note(f"{line}; going back to the checkpoint before")
-        if found is not None:
-            self.state = checkpoint.from_arrays(self.state, found.learner)
-            self.policy, self.waiting = found.policy, found.waiting
-            self.counters = self._saved = found.counters
-            self._write_policy(found.policy)  # the process may have been killed between the two
+    def restore(self, found: Checkpoint) -> None:
+        """Go on from a checkpoint."""
+        self.state = checkpoint.from_arrays(self.state, found.learner)
+        self.policy, self.waiting = found.policy, found.waiting
+        self.counters = self._saved = found.counters
+        self._write_policy(found.policy)  # the process may have been killed between the two
 
     def is_complete(self) -> bool:
         """Learned all its iterations, and measured the result."""
-        rows = read(self.run.metrics_file)
+        rows = metrics.read(self.run.metrics_file).rows
         done = self.counters.iteration >= self.config.iterations
         return done and bool(rows) and rows[-1]["iteration"] >= self.config.iterations
 
@@ -121,16 +121,27 @@ class Training:
                 backlog = Backlog(config, self._longest, pool)
                 self._go(Session(records, pool, backlog, aside, learn))
         except EnvironmentFault as error:
+            if self._is_for_nothing:
+                raise EnvironmentFault(
+                    f"{error}; no iteration was complete, so nothing is kept: the same command "
+                    "repeats it"
+                ) from error
             write_bytes(run.fault_file, as_json(error.record))
             raise EnvironmentFault(
                 f"{error}; what repeats it is in {run.fault_file}; the run stopped after "
                 f"iteration {self.counters.iteration}, 'moie resume {run.path}' goes on there"
             ) from error
         except Stopped as stop:
+            if self._is_for_nothing:
+                raise Stopped(BEFORE_THE_FIRST) from stop
             raise Stopped(
                 f"stopped after iteration {self.counters.iteration} of {config.iterations}; "
                 f"go on with: moie resume {run.path}"
             ) from stop
+
+    @property
+    def _is_for_nothing(self) -> bool:
+        return self._is_new and self.counters.iteration == 0
 
     def _go(self, session: Session) -> None:
         backlog, show = session.backlog, self.machinery.progress.show
@@ -232,7 +243,11 @@ class Training:
         rows = session.backlog.complete()
         self.waiting = session.backlog.waiting()
         made = Checkpoint(
-            checkpoint.to_arrays(self.state), self.policy, self.counters, self.waiting
+            checkpoint.to_arrays(self.state),
+            self.policy,
+            self.counters,
+            self.waiting,
+            self.config,
         )
         for row in rows:
             self.machinery.progress.measured(row)
@@ -251,45 +266,3 @@ class Training:
         file, content = self.run.policy_file, policy_file.to_bytes(policy)
         if not file.is_file() or file.read_bytes() != content:
             write_bytes(file, content)
-
-
-def train(path: Path, config: RunConfig, machinery: Machinery) -> RunDirectory:
-    """Start a run and learn to its end. Nothing is written before the input is known to be good."""
-    RunDirectory.check_free(path)
-    config = with_schedule(config)
-    training = Training(RunDirectory(path), config, machinery)
-    run = RunDirectory.create(path, config)
-    with run.lock():
-        training.go()
-    return run
-
-
-def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> RunDirectory:
-    """Go on with a run, to its end or to another number of iterations."""
-    run = RunDirectory.open(path)
-    with run.lock():
-        config = before = run.read_config()
-        if iterations is not None:
-            config = replace(config, iterations=iterations)
-        training = Training(run, config, machinery)
-        training.restore()
-        if training.counters.iteration > config.iterations:
-            raise InputError(
-                f"iterations is {config.iterations}, expected at least the "
-                f"{training.counters.iteration} that {path} has done"
-            )
-        if config != before:
-            run.change_config(config)
-        if training.is_complete():
-            machinery.progress.note(
-                f"{path} is complete: {config.iterations} iterations; "
-                "--iterations with a larger number goes on"
-            )
-            return run
-        if changed := run.changed_versions():
-            machinery.progress.note(
-                f"other versions than {path} was started with, results may differ in their last "
-                f"digits: {', '.join(changed)}"
-            )
-        training.go()
-    return run

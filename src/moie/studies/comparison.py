@@ -81,7 +81,10 @@ def _task(selection: Selection, task: str, scale: dict[str, Any] | None) -> Fact
 
 
 def _unreadable(curves: Curves) -> list[str]:
-    return [f"A run is left out: {what}." for what in curves.unreadable]
+    return [
+        *(f"A run is left out: {what}." for what in curves.unreadable),
+        *(f"Rows are left out: {what}." for what in curves.damaged),
+    ]
 
 
 def _without_scale(scales: dict[str, dict[str, Any] | None]) -> list[str]:

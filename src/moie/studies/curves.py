@@ -67,6 +67,8 @@ class Curves:
     """What is wrong with runs that could not be read."""
     overlaps: tuple[Overlap, ...] = ()
     """Of sources that were merged."""
+    damaged: tuple[str, ...] = ()
+    """What is wrong with the metrics of runs whose other rows are here."""
 
 
 def is_evaluation(rows: pd.DataFrame) -> pd.Series:
@@ -127,6 +129,7 @@ def to_bytes(curves: Curves) -> bytes:
     """The content of a Parquet file."""
     known = {"format": FORMAT, "version": VERSION, "study": curves.study, "runs": curves.runs}
     known["unreadable"] = list(curves.unreadable)
+    known["damaged"] = list(curves.damaged)
     known["overlaps"] = [asdict(one) for one in curves.overlaps]
     table = typed(pa.Table.from_pandas(curves.rows, preserve_index=False))
     table = table.replace_schema_metadata({"moie": json.dumps(known)})
@@ -149,8 +152,8 @@ def read(path: Path) -> Curves:
             raise ValueError(f"its format is {known['format']} {known['version']}")
         study = known["study"] and check_study(known["study"])
         overlaps = tuple(Overlap(**one) for one in known.get("overlaps", []))
-        unreadable = tuple(known.get("unreadable", []))
-        found = Curves(as_frame(typed(table)), known["runs"], study, unreadable, overlaps)
+        unreadable, lines = (tuple(known.get(name, [])) for name in ("unreadable", "damaged"))
+        found = Curves(as_frame(typed(table)), known["runs"], study, unreadable, overlaps, lines)
         return _without_damaged(found)
     except (InputError, OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise InputError(f"{path} is not a file of curves that moie wrote: {error}") from error
@@ -168,7 +171,7 @@ def _without_damaged(found: Curves) -> Curves:
         unreadable.append(f"{name}: there are rows of it, but not its configuration")
     rows = found.rows[found.rows["run"].isin(list(runs))]
     overlaps = tuple(one for one in found.overlaps if one.run in runs)
-    return Curves(rows, runs, found.study, tuple(unreadable), overlaps)
+    return Curves(rows, runs, found.study, tuple(unreadable), overlaps, found.damaged)
 
 
 def damaged(path: Path) -> list[str]:

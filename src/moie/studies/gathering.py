@@ -12,7 +12,8 @@ import pyarrow as pa
 from moie.errors import InputError
 from moie.runs.config import to_json
 from moie.runs.directory import RunDirectory, load_policy
-from moie.runs.records import read as read_rows
+from moie.runs.metrics import Metrics, learned_steps
+from moie.runs.metrics import read as read_metrics
 from moie.studies import curves
 from moie.studies.curves import ATTENTION, KEYS, Curves, as_frame, check_facts, check_study
 from moie.studies.declaration import STUDY_FILE, STUDY_FORMAT
@@ -50,16 +51,26 @@ def gather(folder: Path) -> Curves:
     found = run_directories(folder)
     if not found:
         raise InputError(f"there are no runs in {folder}")
-    tables, runs, unreadable = [], {}, []
+    tables, runs, unreadable, damaged = [], {}, [], []
     for path in found:
         name = path.relative_to(folder).as_posix()
         try:
-            table, runs[name] = _one(RunDirectory.open(path), name)
+            run = RunDirectory.open(path)
+            metrics = read_metrics(run.metrics_file)
+            table, runs[name] = _one(run, name, metrics)
             tables.append(table)
         except InputError as error:
             unreadable.append(str(error).replace(str(path), name))
+            continue
+        damaged += [f"{name}/{run.metrics_file.name}, {problem}" for problem in metrics.problems]
     rows = pa.concat_tables(tables, promote_options="default") if tables else _empty()
-    return Curves(as_frame(curves.typed(rows)), runs, read_study(folder), tuple(unreadable))
+    return Curves(
+        as_frame(curves.typed(rows)),
+        runs,
+        read_study(folder),
+        tuple(unreadable),
+        damaged=tuple(damaged),
+    )
 
 
 def _empty() -> pa.Table:
@@ -74,7 +85,7 @@ def _parameters(run: RunDirectory) -> int | None:
     return None
 
 
-def _one(run: RunDirectory, name: str) -> tuple[pa.Table, dict[str, Any]]:
+def _one(run: RunDirectory, name: str, metrics: Metrics) -> tuple[pa.Table, dict[str, Any]]:
     """Its rows, and what is known about it."""
     config = run.read_config()
     facts = {"config": to_json(config), "versions": run.started_with(), "host": run.started_on()}
@@ -91,22 +102,23 @@ def _one(run: RunDirectory, name: str) -> tuple[pa.Table, dict[str, Any]]:
         "seed": config.seed,
         "parameters": _parameters(run),
     }
-    return _rows(run.metrics_file, keys), facts
+    try:
+        return _rows(metrics, config.batch_steps, keys), facts
+    except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+        raise InputError(f"{run.metrics_file} cannot be read: {error!r}") from error
 
 
-def _rows(file: Path, keys: dict[str, Any]) -> pa.Table:
+def _rows(metrics: Metrics, batch_steps: int, keys: dict[str, Any]) -> pa.Table:
     """The rows of a run's metrics, with keys."""
-    rows = pd.DataFrame(read_rows(file))
+    rows = pd.DataFrame(metrics.rows)
     if rows.empty:
         return _empty()
-    try:
-        # An evaluation is of the policy that sampled the iteration's batch, not of the one after.
-        rows["learned_steps"] = rows["steps"].shift(1, fill_value=0)
-        if "attention" in rows:  # of the policy after the iteration
-            rows[ATTENTION] = rows["attention"].shift(1)
-        return curves.typed(pa.Table.from_pandas(rows.assign(**keys), preserve_index=False))
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        raise InputError(f"{file} cannot be read: {error!r}") from error
+    # An evaluation is of the policy that sampled the iteration's batch, not of the one after.
+    rows["learned_steps"] = learned_steps(metrics.rows, batch_steps)
+    if "attention" in rows:  # of the policy after the iteration
+        attention = dict(zip(rows["iteration"], rows["attention"], strict=True))
+        rows[ATTENTION] = [attention.get(at - 1) for at in rows["iteration"]]
+    return curves.typed(pa.Table.from_pandas(rows.assign(**keys), preserve_index=False))
 
 
 def read_study(folder: Path) -> dict[str, Any] | None:

@@ -24,6 +24,8 @@ class StudyRuns:
     statuses: list[RunStatus]
     misfits: list[str] = field(default_factory=list)
     """Runs that the study would refuse, and why."""
+    damaged: list[str] = field(default_factory=list)
+    """What is wrong with the metrics of runs."""
 
     @property
     def unfinished(self) -> list[RunStatus]:
@@ -92,8 +94,8 @@ def study(
 
     resources = Resources(address, cpus, cpus_per_run, worker_timeout)
     folder, declared, planned, meant = _study(study, out, iterations, part)
-    prepare(folder, declared, planned, meant, resources)
     with stoppable() as check:
+        prepare(folder, declared, planned, meant, resources)
         progress = StudyProgress(declared.name, quiet)
         return StudyRuns(
             folder, declared.name, run_study(folder, meant, resources, progress, check)
@@ -109,11 +111,12 @@ def study_status(
 ) -> StudyRuns:
     """How far a study is, wherever it runs."""
     from moie.studies.fitting import misfits
-    from moie.studies.status import look
+    from moie.studies.status import damage, look
 
     folder, declared, _, meant = _study(study, out, iterations, part)
     statuses = [look(folder, one) for one in meant]
-    return StudyRuns(folder, declared.name, statuses, misfits(folder, meant).found)
+    damaged = [text for one in meant for text in damage(folder, one)]
+    return StudyRuns(folder, declared.name, statuses, misfits(folder, meant).found, damaged)
 
 
 def compare(

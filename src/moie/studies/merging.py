@@ -61,6 +61,7 @@ def merged(paths: Sequence[Path], found: Sequence[Curves]) -> Curves:
         runs=dict(sorted((new, found[i].runs[old]) for (i, old), new in names.items())),
         study=_study([one.study for one in found if one.study is not None]),
         unreadable=tuple(dict.fromkeys(text for one in found for text in one.unreadable)),
+        damaged=tuple(dict.fromkeys(text for one in found for text in one.damaged)),
         overlaps=(*_earlier(found, names), *(_overlap(*two, names, paths) for two in overlaps)),
     )
 

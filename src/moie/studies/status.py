@@ -1,16 +1,17 @@
 """How far the runs of a study are. It is read from their directories alone, so that it can be told
 from anywhere that sees the files, whoever works on them."""
 
-import json
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from moie.errors import InputError
 from moie.runs.directory import RunDirectory
-from moie.runs.files import as_json, write_bytes, writing
-from moie.runs.records import read_last
+from moie.runs.files import DAMAGE, as_json, parse_json, read_bytes, write_bytes, writing
+from moie.runs.metrics import read, read_last
 from moie.studies.declaration import Planned
 
 State = Literal["waiting", "running", "stopped", "failed", "done"]
@@ -60,7 +61,9 @@ def forget_failures(folder: Path, planned: Iterable[Planned]) -> None:
 def look(folder: Path, planned: Planned) -> RunStatus:
     """At one run."""
     run, wanted = RunDirectory(folder / planned.name), planned.config.iterations
-    rows = read_last(run.metrics_file)
+    rows: list[dict[str, Any]] = []
+    with contextlib.suppress(InputError):  # `damage` tells
+        rows = read_last(run.metrics_file)
     error = _error(failure_file(folder, planned.name))
     state: State = "waiting"
     saved = run.iterations_saved()
@@ -80,16 +83,25 @@ def look(folder: Path, planned: Planned) -> RunStatus:
     return RunStatus(planned.name, state, iteration, wanted, value, _pace(rows), error)
 
 
+def damage(folder: Path, planned: Planned) -> list[str]:
+    """What is wrong with the metrics of a run."""
+    file = RunDirectory(folder / planned.name).metrics_file
+    try:
+        return [f"{planned.name}: {file.name}: {problem}" for problem in read(file).problems]
+    except InputError as error:
+        return [f"{planned.name}: {error}"]
+
+
 def _error(file: Path) -> str:
     try:
-        return str(json.loads(file.read_text())["error"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(parse_json(read_bytes(file))["error"])
+    except DAMAGE:
         return ""
 
 
 def _pace(rows: list[dict[str, Any]]) -> float | None:
     """Over the last few iterations."""
-    timed = [row for row in rows if "seconds_total" in row][-PACE_ROWS:]
+    timed = [row for row in rows if row.get("seconds_total") is not None][-PACE_ROWS:]
     if len(timed) < 2:
         return None
     seconds = timed[-1]["seconds_total"] - timed[0]["seconds_total"]

@@ -77,10 +77,10 @@ def _train_or_resume(given: Assignment) -> None:
     with machinery(given.workers, given.timeout, packaged_env=False, quiet=True) as parts:
         import jax
 
-        from moie.runs import training
+        from moie.runs import lifecycle
 
         try:
-            training.resume(path, parts, wanted.iterations)
+            lifecycle.resume(path, parts, wanted.iterations)
         finally:
             jax.clear_caches()  # the next run of this process may be another learner's
 
