@@ -38,9 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     arguments those of the process are taken, and Ctrl-C is too, before anything is imported."""
     if arguments is None:
         arguments = sys.argv[1:]
-        if (
-            signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        ):  # not ignored, as by nohup
+        # Where it is ignored, as by nohup, it stays so.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, _leave)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(USAGE)

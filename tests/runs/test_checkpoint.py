@@ -23,8 +23,9 @@ def a_state(seed: int, experts: int = 10) -> learner.LearnerState:
     return learner.start(config, 3, 1, key=jax.random.key(seed))
 
 
-def save(folder: Path, iteration: int) -> Checkpoint:
-    arrays = checkpoint.to_arrays(a_state(iteration))
+def save(folder: Path, iteration: int, **arrays: np.ndarray) -> Checkpoint:
+    arrays = checkpoint.to_arrays(a_state(iteration)) | arrays
+    arrays[".iteration"] = np.array(iteration, np.int32)
     made = Checkpoint(arrays, tiny.policy("Pendulum-v1"), Counters(iteration, 7, 0.5))
     checkpoint.save(folder, made)
     return made

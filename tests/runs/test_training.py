@@ -188,9 +188,9 @@ def test_a_policy_file_that_was_deleted_comes_back(walk: Path, tmp_path: Path) -
 
 def test_what_a_kill_leaves_behind_is_removed(half: Path, walk: Path, tmp_path: Path) -> None:
     run = tiny.copy(half, tmp_path / "run")
-    (run / ".policy.safetensors.abc").write_text("half")
-    (run / "checkpoints" / ".000003.abc").mkdir()
-    (run / "checkpoints" / ".000003.abc" / ".learner.safetensors.xyz").write_text("half")
+    (run / ".policy.safetensors.abc.moie-part").write_text("half")
+    (run / "checkpoints" / ".000003.abc.moie-part").mkdir()
+    (run / "checkpoints" / ".000003.abc.moie-part" / "learner.safetensors").write_text("half")
     with open(run / "metrics.jsonl", "a") as file:
         file.write('{"iteration": 2, "st')
     tiny.resume(run, iterations=4)
@@ -231,7 +231,7 @@ def test_a_checkpoint_of_another_configuration_is_refused(half: Path, tmp_path: 
     run = tiny.copy(half, tmp_path / "run")
     text = (run / "run.json").read_text()
     (run / "run.json").write_text(text.replace('"experts": 3', '"experts": 4'))
-    with pytest.raises(InputError, match="does not fit the run's configuration"):
+    with pytest.raises(InputError, match="experts = 4, the run was started with 3: put that back"):
         tiny.resume(run)
 
 
@@ -353,8 +353,7 @@ def checkpoint_too_large(run: Path) -> int:
 def metrics_too_large(run: Path) -> int:
     file = run / "metrics.jsonl"
     first, *rest = file.read_text().splitlines()
-    padded = json.dumps(json.loads(first) | {"note": "x" * 20_000})
-    file.write_text("\n".join([padded, *rest]) + "\n")
+    file.write_text("\n".join([first + " " * 20_000, *rest]) + "\n")
     return file.stat().st_size + 100
 
 
@@ -373,7 +372,7 @@ def test_a_full_disk_stops_the_run_and_harms_nothing(
     *progress, error = capfd.readouterr().err.splitlines()
     assert code == 2
     assert error.startswith("moie: no space left to write")
-    assert "free some space, then resume" in error
+    assert "free some space and go on" in error
     assert all(line.startswith(("iteration", WALK)) for line in progress)
     assert tiny.leftovers(run) == []
     kept = checkpoint.present(run / "checkpoints")
@@ -386,8 +385,7 @@ def test_a_full_disk_stops_the_run_and_harms_nothing(
 
     assert cli.main(["resume", str(run)]) == 0
     assert tiny.policy_bytes(run) == tiny.policy_bytes(walk)
-    rows = [{k: v for k, v in row.items() if k != "note"} for row in tiny.metrics(run)]
-    assert rows == tiny.metrics(walk)
+    assert tiny.metrics(run) == tiny.metrics(walk)
 
 
 def test_a_disk_that_is_full_from_the_start_gets_no_run(

@@ -594,6 +594,9 @@ def test_the_scale_of_features_costs_steps_that_are_planned() -> None:
 def test_a_run_that_could_not_be_read_is_named() -> None:
     found = replace(curves(grid(("Walk-v0",))), unreadable=("b/run.json cannot be read",))
     assert facts_of(found)["problems"] == ["A run is left out: b/run.json cannot be read."]
+    found = replace(found, unreadable=(), damaged=("b/metrics.jsonl, line 2 cannot be read",))
+    problem = "Rows are left out: b/metrics.jsonl, line 2 cannot be read."
+    assert facts_of(found)["problems"] == [problem]
 
 
 def test_the_warning_about_few_runs_is_of_the_worst_interval() -> None:

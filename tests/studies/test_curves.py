@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from moie.errors import InputError
-from moie.studies import curves, gathering
+from moie.studies import curves, gathering, merging
 from moie.studies.curves import Curves
 from tests import tiny
 
@@ -92,20 +92,35 @@ def test_damage_is_named(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_damaged_run_is_named_and_takes_no_other_away(folder: Path) -> None:
-    metrics, known = folder / "b" / "metrics.jsonl", folder / "b" / "run.json"
-    first, content = json.loads(metrics.read_text().splitlines()[0]), json.loads(known.read_text())
-    for damage, said in (
-        ({"iteration": 0}, "b/metrics.jsonl cannot be read: KeyError('steps')"),
-        (first | {"kl": "small"}, "b/metrics.jsonl cannot be read: ArrowInvalid"),
-        (first | {"steps": [1]}, "b/metrics.jsonl cannot be read: "),
-    ):
-        metrics.write_text(json.dumps(damage) + "\n")
-        found = gathering.read(folder)
-        assert list(found.runs) == ["Pendulum-v1/moie-k3/s0"]
-        assert found.unreadable[0].startswith(said)
+    known = folder / "b" / "run.json"
+    content = json.loads(known.read_text())
     known.write_text(json.dumps(content | {"host": ["a", "list"]}))
     (problem,) = gathering.read(folder).unreadable
-    assert problem == "b/run.json cannot be read: host is ['a', 'list'], expected an object"
+    assert problem == (
+        "b/run.json cannot be read: host is ['a', 'list'], expected texts and whole numbers"
+    )
+
+
+def test_a_damaged_line_is_named_and_takes_no_other_away(folder: Path, tmp_path: Path) -> None:
+    whole = gathering.read(folder).rows
+    metrics = folder / "b" / "metrics.jsonl"
+    lines = metrics.read_text().splitlines(keepends=True)
+    metrics.write_text("".join([lines[0], lines[1][:50] + "\n", *lines[2:]]))
+    found = gathering.read(folder)
+    assert found.unreadable == ()
+    damage, gap = found.damaged
+    assert damage.startswith("b/metrics.jsonl, line 2 cannot be read: ")
+    assert gap == "b/metrics.jsonl, iteration 1 is missing"
+    # Every other row is what it was, down to the steps that the evaluated policy had learned from.
+    kept = whole[(whole["run"] != "b") | (whole["iteration"] != 1)].reset_index(drop=True)
+    columns = [name for name in kept if name != curves.ATTENTION]
+    pd.testing.assert_frame_equal(found.rows[columns], kept[columns])
+    after = found.rows[(found.rows["run"] == "b") & (found.rows["iteration"] == 2)]
+    assert after[curves.ATTENTION].isna().all()
+
+    curves.write(found, tmp_path / "curves.parquet")
+    assert curves.read(tmp_path / "curves.parquet").damaged == found.damaged
+    assert merging.read([folder, tmp_path / "curves.parquet"]).damaged == found.damaged
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from moie.runs.directory import RunDirectory
 from moie.studies import execution
 from moie.studies.declaration import Grid, Planned, Study, plan
 from moie.studies.execution import RETRIES, Execution
-from moie.studies.status import look, seconds_left
+from moie.studies.status import damage, look, seconds_left
 from moie.studies.work import Outcome
 
 ITERATIONS = 10
@@ -24,9 +24,10 @@ def advance(run: Path, to: int) -> None:
     """A run that has done so many iterations; `ITERATIONS` is the end."""
     run.mkdir(parents=True, exist_ok=True)
     rows = [
-        {"iteration": i, "seconds_total": 2.0 * i, "return_sampled": float(i)} for i in range(to)
+        {"iteration": i, "steps": i, "seconds_total": 2.0 * i, "return_sampled": float(i)}
+        for i in range(to)
     ]
-    rows += [{"iteration": ITERATIONS}] if to == ITERATIONS else []
+    rows += [{"iteration": ITERATIONS, "steps": to}] if to == ITERATIONS else []
     (run / "run.json").write_text("{}")
     (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -221,5 +222,12 @@ def test_time_left_is_that_of_runs_like_it(planned: list[Planned], tmp_path: Pat
     first, *others = (look(tmp_path, one) for one in planned)
     assert (first.state, first.iteration, first.value, first.pace) == ("stopped", 4, 3.0, 2.0)
     assert first.seconds_left == 12.0
+    assert damage(tmp_path, planned[0]) == []
+    file = tmp_path / planned[0].name / "metrics.jsonl"
+    file.write_text("[]\n" + file.read_text())
+    assert damage(tmp_path, planned[0]) == [
+        f"{planned[0].name}: metrics.jsonl: line 1 cannot be read: it is [], expected an object"
+    ]
+    assert look(tmp_path, planned[0]) == first
     assert seconds_left([first, *others], 2) == (12 + 5 * 20) / 2
     assert seconds_left([first, *others], 100) == 20

@@ -140,7 +140,7 @@ def _as_type_of(default: Any, value: Any, name: str) -> Any:
         return tuple(_as_type_of(default[0], one, name) for one in value)
     if not isinstance(value, bool) and not isinstance(default, bool):
         if isinstance(default, int) and isinstance(value, numbers.Integral):
-            require(abs(int(value)) < 2**63, name, value, "less than 2**63")
+            require(abs(int(value)) <= 2**63, name, value, "at most 2**63")
             return int(value)
         if isinstance(default, float) and isinstance(value, numbers.Real):
             require(_is_finite(value), name, value, "a finite number")

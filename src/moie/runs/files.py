@@ -89,7 +89,7 @@ def writing(path: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise InputError(
                 f"no space left to write {path} ({error.strerror}); what was written before is "
-                "intact: free some space, then resume"
+                "intact: free some space and go on"
             ) from error
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 
