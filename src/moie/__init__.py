@@ -10,8 +10,6 @@ first used: the command line must be able to take Ctrl-C before anything else is
 included.
 """
 
-import importlib
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from moie.api import Run, load, train
@@ -39,6 +37,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    import importlib
+
     for home, names in _HOMES.items():
         if name in names:
             value = globals()[name] = getattr(importlib.import_module(home), name)

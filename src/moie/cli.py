@@ -1,7 +1,8 @@
 """The command line's front door: help answers at once, everything else is in `commands`."""
 
+# Not `signal`: that imports more, and a Ctrl-C in there would end with a traceback.
+import _signal  # type: ignore[import-not-found]
 import os
-import signal
 import sys
 
 from moie.errors import InputError, Stopped
@@ -39,8 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
         # Where it is ignored, as by nohup, it stays so.
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, _leave)
+        if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+            _signal.signal(_signal.SIGINT, _leave)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(USAGE)
         return 0 if arguments else 2
