@@ -101,6 +101,7 @@ def explain_run(
     out = _target(path, "explanation", out)
     check_replaceable(out, ("facts.json", "report.html"), "an explanation")
     check_writable(out)
+    of_run = _of_run(path, policy, progress)
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
         episodes = _episodes(policy, evaluator, settings, progress)
         with progress.stage("leading parts", 3) as done:
@@ -109,7 +110,7 @@ def explain_run(
         smaller = None
         if settings.with_pruning and policy.n_experts > 1:
             facts["pruning"], smaller = pruned(policy, episodes, evaluator, settings, progress)
-    facts |= _of_run(path, policy)
+    facts |= of_run
     facts["digest"] = hashlib.sha256(content_of_file).hexdigest()
     content: dict[str, bytes] = {}
     strips: dict[int, images.Strip] = {}
@@ -157,15 +158,17 @@ def _check_pruned(out: Path) -> None:
     raise InputError(f"{out} exists and is not a pruned policy; choose another --out")
 
 
-def _of_run(path: Path, policy: Mixture) -> dict[str, Any]:
+def _of_run(path: Path, policy: Mixture, progress: Stages) -> dict[str, Any]:
     """What the run directory knows besides its policy; it may have gone on since."""
     found: dict[str, Any] = {"versions": versions()}
     if path.is_dir():
         run = RunDirectory.open(path)
         names = ("steps", "return_sampled", "return_mean", "entropy", "entropy_floor")
         trained = policy.trained.get("steps", 0)
-        config, rows = run.read_config(), read(run.metrics_file).rows
-        rows = [row for row in rows if row["steps"] <= trained]
+        config, metrics = run.read_config(), read(run.metrics_file)
+        for problem in metrics.problems:
+            progress.note(f"{run.metrics_file}: {problem}")
+        rows = [row for row in metrics.rows if row["steps"] <= trained]
         found["learning"] = [
             {name: row.get(name) for name in names} | {"learned": steps}
             for row, steps in zip(rows, learned_steps(rows, config.batch_steps), strict=True)

@@ -21,12 +21,17 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
+def _console(quiet: bool) -> Console:
+    """Texts are shown as they are: [brackets] of a file's name or content are no markup."""
+    return Console(stderr=True, quiet=quiet, highlight=False, markup=False, emoji=False)
+
+
 class Progress:
     """Shows rows of the metrics as they come."""
 
     def __init__(self, quiet: bool = False, every: float = 2.0):
         """`every`: seconds between two plain lines, at the least."""
-        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._console = _console(quiet)
         self._every = every
         self._bar: Bar | None = None
         self._task = TaskID(0)
@@ -105,8 +110,12 @@ class Stages:
 
     def __init__(self, quiet: bool = False, every: float = 2.0):
         """`every`: seconds between two plain lines of one stage, at the least."""
-        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._console = _console(quiet)
         self._every = every
+
+    def note(self, text: str) -> None:
+        """A line beside the stages."""
+        self._console.print(text, soft_wrap=True)
 
     @contextlib.contextmanager
     def stage(self, text: str, total: int) -> Iterator[Callable[[str], None]]:
