@@ -14,7 +14,7 @@ import pytest
 
 from moie.learn.config import ALGORITHMS
 from tests import tiny
-from tests.runs.test_interruption import ITERATIONS, TASK, assert_same, done
+from tests.runs.test_interruption import ITERATIONS, TASK, assert_same, done, wait_for
 
 MARK = "MOIE_TEST_MARK"
 SMALL = {"policy_hidden": (8,), "ppo_epochs": 2, "crisp_epochs": 2, "iterations": ITERATIONS}
@@ -24,15 +24,18 @@ KILLS = 12
 def start(mark: str, *words: str) -> subprocess.Popen[str]:
     """A process group of its own, which the mark tells from all others. Where the tests themselves
     run in the background Ctrl-C is ignored, and would be there, too."""
-    return subprocess.Popen(
-        tiny.command(*words),
-        env=tiny.environment(**{MARK: mark}),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            tiny.command(*words),
+            env=tiny.environment(**{MARK: mark}),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def alive(mark: str) -> list[str]:
@@ -97,26 +100,22 @@ def test_a_run_killed_at_any_moment_ends_the_same(algorithm: str, tmp_path: Path
     options = SMALL | {"algorithm": algorithm}
     expected = tiny.train(TASK, tmp_path / "whole", **options).path
     run, moments = tmp_path / "run", Counter[str]()
-    draw = random.Random(time.time_ns())
-    while True:
-        is_there = (run / "run.json").exists()
-        words = ["resume", str(run), "--workers", "2"]
-        if not is_there:
-            shutil.rmtree(run, ignore_errors=True)
-            words = tiny.arguments(TASK, run, **options)
-        if sum(moments.values()) >= KILLS:
-            break
+    draw = random.Random(time.time_ns())  # other moments each time: this must always hold
+    words = tiny.arguments(TASK, run, **options)
+    for number in range(KILLS):
         process = start(str(tmp_path), *words)
-        time.sleep(draw.uniform(0.0, 3.0))
+        if number % 3 == 0:
+            time.sleep(draw.uniform(0.0, 3.0))
+        else:
+            least = done(run) + number // 4  # none yet: it estimates the scale
+            wait_for(lambda least=least: run.exists() and done(run) >= least, process)
+            time.sleep(draw.uniform(0.0, 0.3))
         process.kill()
         _, said = process.communicate()
         assert "Traceback" not in said
-        if process.returncode == 0:
-            assert_same(run, expected)
-            shutil.rmtree(run)
-            continue
-        has_begun = (run / "run.json").exists()
-        moments["learning" if done(run) else "scaling" if has_begun else "starting"] += 1
+        moments["learning" if done(run) else "scaling" if run.exists() else "starting"] += 1
+        if run.exists():
+            words = ["resume", str(run), "--workers", "2"]
     finished = tiny.moie_process(*words)
     assert finished.returncode == 0, finished.stderr
     assert_same(run, expected)
