@@ -15,7 +15,7 @@ from moie.errors import Busy, InputError
 from moie.rollout.policy import Policy
 from moie.runs import policy_file
 from moie.runs.config import RunConfig, from_json, to_json
-from moie.runs.files import as_json, write_bytes, write_folder, writing
+from moie.runs.files import as_json, typed, write_bytes, write_folder, writing
 
 FORMAT = "moie-run"
 PACKAGES = (
@@ -110,7 +110,8 @@ class RunDirectory:
         """InputError if something is there already."""
         if (path / "run.json").exists():
             raise InputError(
-                f"{path} is a run already; go on with 'moie resume {path}' or choose another --out"
+                f"{path} is a run already; go on with '{typed('resume', path)}' or choose another "
+                "--out"
             )
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise InputError(f"{path} exists and is not empty; choose another --out")
@@ -204,7 +205,8 @@ def policy_path(path: str | os.PathLike[str]) -> Path:
         run = RunDirectory.open(path)
         if not run.policy_file.exists():
             raise InputError(
-                f"{path} has no policy yet: no iteration is complete; 'moie resume {path}' goes on"
+                f"{path} has no policy yet: no iteration is complete; '{typed('resume', path)}' "
+                "goes on"
             )
         path = run.policy_file
     return path

@@ -5,6 +5,7 @@ import errno
 import json
 import math
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +13,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from moie.errors import InputError
+
+
+def typed(command: str, path: Path) -> str:
+    """A command of moie's about a path, as a user may type it."""
+    return f"moie {command} {shlex.quote(str(path))}"
 
 
 @contextlib.contextmanager
