@@ -36,6 +36,12 @@ class Run:
 
         return read(RunDirectory.open(self.path).metrics_file)
 
+    def show(self) -> str:
+        """The policy as a program of IF blocks: `print` it."""
+        from moie.explain.program import program
+
+        return program(self.policy)
+
     def evaluate(self, **options: Any) -> Measured:
         """Measure the policy: returns, lengths, how literally it may be read. See
         `api.evaluate`."""
@@ -178,9 +184,8 @@ def find_task(name: str, given: str | None, path: str | os.PathLike[str]) -> Non
             tasks.resolve(name)
         except tasks.Unknown as error:
             raise InputError(
-                f"{path} was trained on an {error}; if MODULE.py of yours registers it, add --task "
-                f"MODULE:{bare} (task='MODULE:{bare}' in Python), and see that it calls moie.train "
-                "under if __name__ == '__main__' only"
+                f"{path} was trained on an {error}: say so with --task MODULE:{bare}, in Python "
+                f"task='MODULE:{bare}' (the file should train under if __name__ == '__main__' only)"
             ) from error
 
 

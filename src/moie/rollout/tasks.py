@@ -67,8 +67,8 @@ def _unknown(name: str) -> Unknown:
     near = [names[n] for n in difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)]
     hint = f"nearest: {', '.join(near)}" if near else f"try one of {', '.join(shorts)}"
     return Unknown(
-        f"unknown environment {name!r}; {hint}, or any registered Gymnasium id "
-        "(my_module:MyEnv-v0 where my_module registers it)"
+        f"unknown environment {name!r}; {hint}, or any registered Gymnasium id; one that a file "
+        f"MODULE.py of yours registers is MODULE:{bare(name)}"
     )
 
 
