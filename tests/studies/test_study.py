@@ -313,7 +313,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_task_that_only_the_user_has_registered(tmp_path: Path) -> None:
-    gym.register("Mine-v0", "tests.probes:Walk", max_episode_steps=60)
+    gym.register("Mine-v0", lambda: probes.Walk(), max_episode_steps=60)
     (planned, *_) = runs_of(declare(tmp_path, "Mine-v0", iterations=2))
     spec = specs.pack("Mine-v0")
     del gym.registry["Mine-v0"]

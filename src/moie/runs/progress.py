@@ -35,7 +35,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """A line beside the progress."""
-        self._console.print(text, soft_wrap=True)
+        self._console.print(text, soft_wrap=True, markup=False)
 
     @contextlib.contextmanager
     def of(self, config: RunConfig, iteration: int) -> Iterator[None]:
@@ -107,6 +107,10 @@ class Stages:
         """`every`: seconds between two plain lines of one stage, at the least."""
         self._console = Console(stderr=True, quiet=quiet, highlight=False)
         self._every = every
+
+    def note(self, text: str) -> None:
+        """A line between the parts."""
+        self._console.print(text, soft_wrap=True, markup=False)
 
     @contextlib.contextmanager
     def stage(self, text: str, total: int) -> Iterator[Callable[[str], None]]:
