@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -44,22 +43,19 @@ def registered() -> Iterator[Callable[..., str]]:
     gym.registry.pop(ENV_ID, None)
 
 
-def elsewhere(packed: bytes, tmp_path: Path) -> dict[str, Any]:
+def elsewhere(packed: bytes) -> dict[str, Any]:
     """Unpack it in a process of its own: what is made there, and the first observation."""
-    file = tmp_path / "packed"
-    file.write_bytes(packed)
-    code = f"""
-import json, pathlib
+    code = """
+import json, sys
 from moie.rollout import specs, tasks
-spec = specs.unpack(pathlib.Path({str(file)!r}).read_bytes())
+spec = specs.unpack(sys.stdin.buffer.read())
 env = tasks.make(spec)
 observation, _ = env.reset(seed=1)
-known = {{"made": type(env.unwrapped).__name__, "id": spec.id, "observation": observation.tolist()}}
-print(json.dumps(known | {{"limit": env.spec.max_episode_steps}}))
+known = {"made": type(env.unwrapped).__name__, "id": spec.id, "observation": observation.tolist()}
+print(json.dumps(known | {"limit": env.spec.max_episode_steps}))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=tiny.environment(), capture_output=True, text=True
-    )
+    command, environment = tiny.command(code=code), tiny.environment()
+    done = subprocess.run(command, input=packed, env=environment, capture_output=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -96,31 +92,29 @@ Local.__qualname__, Local.__module__ = "Local", "__main__"  # as in a script or 
     ids=["class", "name", "of the script", "lambda", "not JSON", "lambda as an argument"],
 )
 def test_a_task_of_the_users_arrives_where_it_is_not_registered(
-    entry_point: Any, kwargs: dict[str, Any], registered: Callable[..., str], tmp_path: Path
+    entry_point: Any, kwargs: dict[str, Any], registered: Callable[..., str]
 ) -> None:
     packed = specs.pack(registered(entry_point, **kwargs))
     expected = tasks.make(ENV_ID).reset(seed=1)[0].tolist()
-    found = elsewhere(packed, tmp_path)
+    found = elsewhere(packed)
     assert (found["id"], found["limit"], len(found["observation"])) == (ENV_ID, 7, 3)
     assert found["made"] in ("Sized", "Local")
     assert found["observation"] == expected
 
 
 def test_a_name_in_the_script_is_looked_up_there(
-    registered: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    registered: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules["__main__"], "Local", Local, raising=False)
-    found = elsewhere(specs.pack(registered("__main__:Local", size=2)), tmp_path)
+    found = elsewhere(specs.pack(registered("__main__:Local", size=2)))
     assert (found["made"], len(found["observation"])) == ("Local", 2)
 
 
-def test_an_environment_may_make_another_one_by_its_id(
-    registered: Callable[..., str], tmp_path: Path
-) -> None:
+def test_an_environment_may_make_another_one_by_its_id(registered: Callable[..., str]) -> None:
     gym.register("MoieInner-v0", lambda: Local(size=2))
     try:
         outer = registered(lambda: gym.make("MoieInner-v0", disable_env_checker=True))
-        assert len(elsewhere(specs.pack(outer), tmp_path)["observation"]) == 2
+        assert len(elsewhere(specs.pack(outer))["observation"]) == 2
     finally:
         del gym.registry["MoieInner-v0"]
 
