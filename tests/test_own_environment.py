@@ -1,5 +1,6 @@
 """A user's own environment: in a script, in a module beside it, with names, with its mistakes."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -16,6 +17,7 @@ import pytest
 import moie
 from moie import api, cli
 from moie.explain import figures
+from moie.rollout.episode import Job, Purpose
 from moie.runs.config import differences
 from moie.runs.directory import RunDirectory
 from tests import probes, tiny
@@ -192,6 +194,17 @@ def test_an_environment_that_ignores_its_seed_is_noticed_at_the_start(
         assert warnings[0].startswith("warning: Own-v0 does not repeat: two episodes after reset(")
         assert words in warnings[0]
     assert json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[0])
+
+
+@pytest.mark.parametrize(("kind", "stops"), [("raise", False), ("die", True)])
+def test_a_fault_of_the_episodes_that_are_compared_stops_nothing_but_a_deadly_one(
+    kind: str, stops: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed = Job(0, Purpose.REPEATING, 0, 0, 0).seed
+    monkeypatch.setenv(probes.TROUBLE, probes.trouble(kind, seed, 1))
+    expected = pytest.raises(moie.EnvironmentFault, match="3 workers died")
+    with expected if stops else contextlib.nullcontext():
+        tiny.train("tests.probes:Trouble-v0", tmp_path / "run", iterations=1)
 
 
 class Fixed(probes.Walk):

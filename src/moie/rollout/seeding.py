@@ -13,12 +13,15 @@ STEPS = 3
 
 def ignored_seed(pool: Pool, policy: Policy, run_seed: int) -> str | None:
     """What to tell the user about an environment that does not repeat its beginning; None where it
-    does. What fails here fails again, and is said, where it counts."""
+    does. An episode that fails here may never be needed, so that is passed over; but not one that
+    no worker survives: to wait for as many again would take long."""
     jobs = [Job(run_seed, Purpose.REPEATING, 0, 0, STEPS + more) for more in (0, 1)]
     pool.queue(policy, jobs)
     try:
         first, second = (episode.observations for episode in pool.collect(jobs))
-    except EnvironmentFault:
+    except EnvironmentFault as fault:
+        if "step" not in fault.record:
+            raise
         return None
     both = min(len(first), len(second))
     step, feature = np.unravel_index(np.argmax(first[:both] != second[:both]), first[:both].shape)
