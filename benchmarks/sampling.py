@@ -20,7 +20,7 @@ import pybullet
 import moie
 from moie import presets
 from moie.learn import learner
-from moie.rollout import bullet, tasks
+from moie.rollout import bullet, specs, tasks
 from moie.rollout.episode import Job, Purpose
 from moie.rollout.pool import Pool
 from moie.runs.deployment import first_policy
@@ -92,7 +92,7 @@ def one_and_two_workers(task: str, rounds: int) -> None:
     untrained = learner.start_jit(config.learner, *sizes, key=jax.random.key(0)).policy
     policy = first_policy(config, env, untrained)
     env.close()
-    spec, found = tasks.spec_json(task), []
+    spec, found = specs.pack(task), []
 
     def run(pool: Pool, seed: int, count: int) -> tuple[float, int]:
         numbers = range(count)

@@ -238,6 +238,8 @@ class Trouble(Walk):
     def misbehave(self, kind: str, observation: Any, reward: float) -> Any:
         if kind == "raise":
             raise RuntimeError("the motor\nis on fire")
+        if kind == "value":
+            raise ValueError("the motor\nis on fire")
         if kind == "die":
             os._exit(7)
         if kind == "hang":

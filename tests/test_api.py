@@ -36,7 +36,7 @@ def test_a_run_gives_its_policy_and_its_metrics(pendulum: Path) -> None:
 
 
 def test_steps_are_rounded_up_to_whole_batches(pendulum: Path, tmp_path: Path) -> None:
-    run = tiny.train("pendulum", tmp_path / "run", steps=385, iterations=9)
+    run = tiny.train("pendulum", tmp_path / "run", steps=3.85e2, experts=3.0, workers="2")
     assert tiny.policy_bytes(run.path) == tiny.policy_bytes(pendulum)
 
 
@@ -74,9 +74,13 @@ def test_it_trains_outside_the_main_thread(pendulum: Path, tmp_path: Path) -> No
         ({"hidden": ("a",)}, "hidden is 'a', expected a value of type int"),
         ({"seed": -1}, "seed is -1, expected zero or more"),
         ({"workers": 0}, "workers is 0, expected at least 1"),
-        ({"workers": "two"}, "workers is 'two', expected at least 1"),
+        ({"workers": "two"}, "workers is 'two', expected a whole number, at least 1"),
         ({"steps": 0}, "steps is 0, expected at least 1"),
-        ({"steps": 1e5}, "steps is 100000.0, expected at least 1"),
+        ({"steps": 100.5}, "steps is 100.5, expected a whole number, at least 1"),
+        ({"steps": True}, "steps is True, expected a whole number, at least 1"),
+        ({"feature_names": ["a"]}, "feature_names has 1 names, expected 3"),
+        ({"feature_names": "abc"}, "feature_names is 'abc', expected a value of type tuple"),
+        ({"action_names": ["a\nb"]}, "expected names that can be printed"),
         ({"worker_timeout": -1}, "worker_timeout is -1, expected a positive number"),
         ({"task": "Hoper-v5"}, "unknown environment 'Hoper-v5'"),
         ({"task": gymnasium.make("Pendulum-v1")}, "expected a Gymnasium id or a short name"),

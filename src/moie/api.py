@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moie.errors import InputError
 from moie.runs.stopping import stoppable
 
 if TYPE_CHECKING:
     from moie.rollout.policy import Policy
     from moie.runs.config import RunConfig
+    from moie.runs.measured import Measured
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,17 @@ class Run:
         if found.problems:
             warnings.warn(f"{file}: {'; '.join(found.problems)}", stacklevel=2)
         return found.rows
+
+    def show(self) -> str:
+        """The policy as a program of IF blocks: `print` it."""
+        from moie.explain.program import program
+
+        return program(self.policy)
+
+    def evaluate(self, **options: Any) -> Measured:
+        """Measure the policy: returns, lengths, how literally it may be read. See
+        `api.evaluate`."""
+        return evaluate(self.path, **options)
 
     def explain(self, **options: Any) -> Path:
         """Write the explanation of the policy; the path of its report. See `api.explain`."""
@@ -129,37 +142,86 @@ def train(
 
 def iterations_for(steps: int, config: RunConfig) -> int:
     """Whole batches that make up at least so many steps."""
-    from moie.learn.config import require
+    from moie.runs.config import whole
 
-    require(isinstance(steps, int) and steps >= 1, "steps", steps, "at least 1")
-    return -(-steps // config.batch_steps)
+    return -(-whole("steps", steps) // config.batch_steps)
 
 
 def resume(
     path: str | os.PathLike[str],
     *,
     iterations: int | None = None,
+    task: str | None = None,
     workers: int | None = None,
     worker_timeout: float = 300.0,
     packaged_env: bool = False,
     quiet: bool = False,
 ) -> Run:
-    """Go on with a run that was stopped or killed, exactly where it would have gone."""
+    """Go on with a run that was stopped or killed, exactly where it would have gone. `task`: see
+    `find_task`."""
+    from moie.runs.config import whole
+    from moie.runs.directory import RunDirectory
     from moie.runs.machinery import machinery
 
+    if iterations is not None:
+        iterations = whole("iterations", iterations)
+    find_task(RunDirectory.open(Path(path)).read_config().task, task, path)
     with machinery(workers, worker_timeout, packaged_env, quiet) as parts:
         from moie.runs import lifecycle
 
         return Run(lifecycle.resume(Path(path), parts, iterations).path)
 
 
+def find_task(name: str, given: str | None, path: str | os.PathLike[str]) -> None:
+    """Make the task of a run or a policy file known here. One that a script or a notebook of the
+    user's registered is not, in another process: then `given`, "MODULE:ID", says which module
+    registers it."""
+    from moie.learn.config import require
+    from moie.rollout import tasks
+
+    bare = tasks.bare(name)
+    if given is not None:
+        module, env_id = given.rpartition(":")[0], tasks.bare(given)
+        require(bool(module) and env_id == bare, "task", given, f"MODULE:{bare}")
+        tasks.resolve(given)
+    elif name == bare:
+        try:
+            tasks.resolve(name)
+        except tasks.Unknown as error:
+            raise InputError(
+                f"{path} was trained on an {error}: say so with --task MODULE:{bare}, in Python "
+                f"task='MODULE:{bare}' (the file should train under if __name__ == '__main__' only)"
+            ) from error
+
+
+def evaluate(
+    path: str | os.PathLike[str],
+    *,
+    episodes: int = 20,
+    seed: int = 1_000_000,
+    task: str | None = None,
+    workers: int | None = None,
+) -> Measured:
+    """Measure a run's policy, or a policy file's: `print` it, or look at `sampled.mean`,
+    `mean.returns` and so on. `task`: see `find_task`."""
+    from moie.runs.config import whole
+    from moie.runs.machinery import n_workers
+    from moie.runs.measured import evaluate as measure
+
+    episodes, seed = whole("episodes", episodes), whole("seed", seed, 0)
+    count, policy = n_workers(workers), load(path)
+    find_task(policy.task, task, path)
+    with stoppable() as check:
+        return measure(policy, episodes, seed, count, check=check)
+
+
 def _settings(episodes: int, seed: int, loss: float, workers: int | None, **options: Any) -> Any:
     from moie.explain.explanation import Settings
     from moie.learn.config import require
+    from moie.runs.config import whole
     from moie.runs.machinery import n_workers
 
-    require(isinstance(episodes, int) and episodes >= 2, "episodes", episodes, "at least 2")
-    require(isinstance(seed, int) and seed >= 0, "seed", seed, "zero or more")
+    episodes, seed = whole("episodes", episodes, 2), whole("seed", seed, 0)
     require(0 <= loss < 1, "loss", loss, "zero or more, below 1")
     return Settings(episodes, seed, loss, n_workers(workers), **options)
 
@@ -174,10 +236,12 @@ def explain(
     actions: str = "mean",
     pruning: bool = True,
     pictures: bool = True,
+    task: str | None = None,
     workers: int | None = None,
     quiet: bool = False,
 ) -> Path:
-    """Write the explanation of a run's policy, or of a policy file's; the path of its report."""
+    """Write the explanation of a run's policy, or of a policy file's; the path of its report.
+    `task`: see `find_task`."""
     from moie.explain.explanation import explain_run
     from moie.learn.config import require
     from moie.runs.progress import Stages
@@ -186,6 +250,7 @@ def explain(
     options = {"actions": actions, "with_pruning": pruning, "with_pictures": pictures}
     settings = _settings(episodes, seed, loss, workers, **options)
     folder = None if out is None else Path(out)
+    find_task(load(path).task, task, path)
     with stoppable() as check:
         return explain_run(Path(path), folder, settings, Stages(quiet), check)
 
@@ -197,15 +262,17 @@ def prune(
     out: str | os.PathLike[str] | None = None,
     episodes: int = 10,
     seed: int = 2_000_000,
+    task: str | None = None,
     workers: int | None = None,
     quiet: bool = False,
 ) -> tuple[dict[str, Any], Path]:
     """Remove the experts that a policy does not need: what was measured, and the smaller policy's
-    file."""
+    file. `task`: see `find_task`."""
     from moie.explain.explanation import prune_run
     from moie.runs.progress import Stages
 
     settings = _settings(episodes, seed, loss, workers)
     file = None if out is None else Path(out)
+    find_task(load(path).task, task, path)
     with stoppable() as check:
         return prune_run(Path(path), file, settings, Stages(quiet), check)

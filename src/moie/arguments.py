@@ -27,6 +27,14 @@ Timeout = Annotated[
 Packaged = Annotated[
     bool, _help("Step PyBullet's walkers as they are packaged. Slower; changes no result.")
 ]
+TaskOfFile = Annotated[
+    str | None,
+    _help(
+        "MODULE:ID, where the run's task is one that a module of yours registers: the module is "
+        "looked for in the current folder too.",
+        metavar="MODULE:ID",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,7 @@ class Resume:
     """The run directory."""
     iterations: int | None = None
     """Learn up to this many iterations instead of those the run was started with."""
+    task: TaskOfFile = None
     workers: Workers = None
     worker_timeout: Timeout = 300.0
     packaged_env: Packaged = False
@@ -66,6 +75,7 @@ class Evaluate:
     """Episodes of each kind."""
     seed: int = field(default=1_000_000)
     """Of the episodes."""
+    task: TaskOfFile = None
     workers: Workers = None
 
 
@@ -90,6 +100,7 @@ class Explain:
     """Whether to look for the smallest policy that is good enough."""
     pictures: bool = True
     """Whether to draw prototypes and a video."""
+    task: TaskOfFile = None
     workers: Workers = None
 
 
@@ -107,6 +118,7 @@ class Prune:
     """Episodes of each kind of actions after each removal; twice as many confirm the choice."""
     seed: int = 2_000_000
     """Of the episodes."""
+    task: TaskOfFile = None
     workers: Workers = None
 
 

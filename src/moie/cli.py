@@ -5,7 +5,7 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-from moie.errors import InputError, Stopped
+from moie.errors import EnvironmentFault, InputError, Stopped
 
 USAGE = """\
 usage: moie COMMAND ...
@@ -58,6 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
     except SystemExit as stop:  # a command's --help
         return int(stop.code or 0)
     except InputError as error:
+        if isinstance(error, EnvironmentFault) and error.last_lines:
+            print(*error.last_lines, sep="\n", file=sys.stderr)
         print(f"moie: {error}", file=sys.stderr)
         return 2
     except Stopped as stop:

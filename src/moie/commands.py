@@ -5,27 +5,19 @@ import contextlib
 import difflib
 import io
 import json
-import math
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import tyro
 
 from moie import api
 from moie.arguments import Compare, Evaluate, Explain, Prune, Resume, Show, Study, Train
 from moie.errors import InputError
-from moie.learn.config import require
 from moie.runs.config import with_settings
-from moie.runs.machinery import n_workers
-from moie.runs.stopping import stoppable
+from moie.runs.files import typed
 from moie.studies import interface
-
-if TYPE_CHECKING:
-    from moie.runs.evaluation import Evaluation
-    from moie.runs.truth import Truth
 
 Arguments = TypeVar("Arguments")
 
@@ -87,6 +79,7 @@ def resume(arguments: Sequence[str]) -> None:
         api.resume(
             given.run,
             iterations=given.iterations,
+            task=given.task,
             workers=given.workers,
             worker_timeout=given.worker_timeout,
             packaged_env=given.packaged_env,
@@ -96,59 +89,20 @@ def resume(arguments: Sequence[str]) -> None:
 
 def _say_where(run: api.Run) -> None:
     print(f"run: {run.path}")
-    print(f"look at it with: moie show {run.path}")
+    print(f"look at it with: {typed('show', run.path)}")
 
 
 def evaluate(arguments: Sequence[str]) -> None:
     """`moie evaluate RUN`."""
     given = _parse(Evaluate, arguments, "evaluate")
-    require(given.episodes >= 1, "episodes", given.episodes, "at least 1")
-    require(given.seed >= 0, "seed", given.seed, "zero or more")
-    workers = n_workers(given.workers)
-    policy = api.load(given.run)
-    from moie.runs.truth import evaluate as measure
-
-    with stoppable() as check:
-        found, truth = measure(policy, given.episodes, given.seed, workers, check=check)
-    print(f"{policy.task}: {given.episodes} episodes of each kind, seed {given.seed}")
-    for one in found:
-        line = f"  {one.kind:<7} actions: {_return(one)}"
-        if len(one.returns) > 1:
-            line += " (standard error)"
-        lengths = f"{min(one.lengths)} to {max(one.lengths)}"
-        line += f", length {sum(one.lengths) / len(one.lengths):.0f} ({lengths})"
-        if one.distances is not None:
-            line += f", distance {sum(one.distances) / len(one.distances):.2f} m"
-        print(line)
-    if truth is not None:
-        print(_as_read(truth))
-
-
-def _return(one: "Evaluation") -> str:
-    """With its standard error, where there is one."""
-    error = "" if math.isnan(one.standard_error) else f" ± {one.standard_error:.1f}"
-    return f"return {one.mean:.1f}{error}"
-
-
-def _as_read(truth: "Truth") -> str:
-    """How literally a mixture may be taken."""
-    from moie.runs.truth import SAID
-
-    def share(part: "Evaluation") -> str:
-        ratio, kept = truth.ratio(part), truth.kept(part)
-        said = [] if ratio is None else [f"{ratio:.0%} of the whole"]
-        said += [] if kept is None else [f"{kept:.0%} of its gain over the default action"]
-        return f" ({', '.join(said)})" if said else ""
-
-    alone, pair = (_return(part) + share(part) for part in (truth.alone, truth.pair))
-    return (
-        f"  read literally: in range {truth.in_range:.0%}, coverage {truth.coverage:.0%}, "
-        f"attention {truth.attention:.1f} parts at a time\n"
-        f"  leading part alone: {alone}\n"
-        f"  leading pair: {pair}\n"
-        f"  default action only: {_return(truth.default)}\n"
-        f"  the program {SAID[truth.reading]}"
+    found = api.evaluate(
+        given.run,
+        episodes=given.episodes,
+        seed=given.seed,
+        task=given.task,
+        workers=given.workers,
     )
+    print(found)
 
 
 def show(arguments: Sequence[str]) -> None:
@@ -174,6 +128,7 @@ def explain(arguments: Sequence[str]) -> None:
         actions=given.actions,
         pruning=given.pruning,
         pictures=given.pictures,
+        task=given.task,
         workers=given.workers,
     )
     print(f"report: {report}")
@@ -205,6 +160,7 @@ def prune(arguments: Sequence[str]) -> None:
         out=given.out,
         episodes=given.episodes,
         seed=given.seed,
+        task=given.task,
         workers=given.workers,
     )
     from moie.explain.program import pruning_table
@@ -237,7 +193,7 @@ def study(arguments: Sequence[str]) -> None:
         **options,
     )
     print(f"runs: {found.path}")
-    print(f"compare them with: moie compare {shlex.quote(str(found.path))}")
+    print(f"compare them with: {typed('compare', found.path)}")
     if found.unfinished:
         lines = [f"  {one.name}: {one.error or one.state}" for one in found.unfinished]
         raise InputError(

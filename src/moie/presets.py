@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 
 from moie.learn.config import LearnerConfig, PolicyConfig, require
-from moie.rollout import tasks
+from moie.rollout import spaces, tasks
 from moie.rollout.task_names import TASKS
 from moie.runs.config import RunConfig
 
@@ -49,9 +49,6 @@ def task_preset(task: str, algorithm: str = DEFAULT_ALGORITHM) -> RunConfig:
     task = tasks.resolve(task)
     if task in PAPER:
         return preset(task, 0, algorithm)
-    env = tasks.make(task)
-    try:
-        tasks.check_spaces(env)
+    with tasks.opened(task) as env:
+        spaces.check(env)
         return preset(task, math.prod(env.observation_space.shape or ()), algorithm)
-    finally:
-        env.close()

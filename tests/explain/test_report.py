@@ -201,11 +201,13 @@ def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "FIGURES", {})
 
 
-def explained(task: str, tmp_path: Path, **changes: Any) -> tuple[str, dict[str, Any]]:
+def explained(
+    task: str, tmp_path: Path, quiet: bool = True, **changes: Any
+) -> tuple[str, dict[str, Any]]:
     """Text and facts of the explanation of an untrained policy."""
     file = tmp_path / "policy.safetensors"
     file.write_bytes(policy_file.to_bytes(tiny.policy(task, **changes)))
-    report = api.explain(file, episodes=2, workers=1, quiet=True, pruning=False)
+    report = api.explain(file, episodes=2, workers=1, quiet=quiet, pruning=False)
     return report.read_text(), json.loads((report.parent / "facts.json").read_text())
 
 
@@ -224,13 +226,14 @@ def test_an_environment_that_does_not_repeat_is_named(
     [
         ("Late", "it cannot be drawn here: the window is gone"),
         ("Blind", "it cannot be drawn here: render() returns no picture"),
-        ("Fragile", "the environment fails: it broke"),
+        ("Fragile", "the environment fails: RuntimeError: it broke (probes.py, line "),
     ],
 )
 def test_what_fails_while_pictures_are_made_is_said(
-    task: str, problem: str, tmp_path: Path, without_figures: None
+    task: str, problem: str, tmp_path: Path, without_figures: None, capfd: pytest.CaptureFixture
 ) -> None:
-    text, facts = explained(f"tests.probes:{task}-v0", tmp_path)
+    text, facts = explained(f"tests.probes:{task}-v0", tmp_path, quiet=False)
+    assert f"no pictures: {problem}" in capfd.readouterr().err
     assert problem in facts["scenes"]["problem"]
     assert f"No pictures: {problem}" in text
     assert facts["scenes"]["n_frames"] == 0

@@ -160,7 +160,7 @@ def test_what_a_user_made_of_a_walker_is_left_alone() -> None:
         max_episode_steps=5,
         additional_wrappers=(wrapper,),
     )
-    env = tasks.make(spec.to_json())
+    env = tasks.make(spec)
     env.reset(seed=0)
     results = [env.step(np.zeros(3, np.float32)) for _ in range(5)]
     assert [result[1] for result in results] == [7.0] * 5

@@ -1,6 +1,7 @@
 """An episode depends on its job and its policy, and on nothing else; what goes wrong is named."""
 
 import itertools
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -100,6 +101,7 @@ def test_it_looks_around_often_and_ends_when_told_to() -> None:
         ("inf", "observation 'feature 1' is inf, expected a finite number"),
         ("short", "observation has 1 numbers, expected 3"),
         ("raise", "RuntimeError: the motor is on fire"),
+        ("value", "ValueError: the motor is on fire"),
     ],
 )
 def test_a_fault_is_named_in_one_line_and_its_record_repeats_it(
@@ -121,8 +123,10 @@ def test_a_fault_is_named_in_one_line_and_its_record_repeats_it(
     *before, last = [np.array(action, np.float32) for action in record["actions"]]
     for action in before:
         assert np.isfinite(env.step(action)[0]).all()
-    if kind == "raise":
-        with pytest.raises(RuntimeError, match="on fire"):
+    assert ("where" in record) == ("traceback" in record) == (kind in ("raise", "value"))
+    if kind in ("raise", "value"):
+        assert "is on fire" in "".join(caught.value.__notes__)
+        with pytest.raises((RuntimeError, ValueError), match="on fire"):
             env.step(last)
     else:
         observation = env.step(last)[0]
@@ -139,6 +143,83 @@ def test_a_reward_that_is_no_number_is_a_fault(
     monkeypatch.setattr(probes.Walk, "step", step)
     with pytest.raises(EnvironmentFault, match=f"reward is {reward}, expected a finite number"):
         run_episode(tasks.make(WALK), tiny.policy(WALK), JOB)
+
+
+def test_a_fault_always_has_a_record() -> None:
+    assert EnvironmentFault("it broke").record == {}
+    fault = pickle.loads(pickle.dumps(EnvironmentFault("it broke", {"where": ["  File x"]})))
+    assert (str(fault), fault.last_lines, fault.__notes__) == (
+        "it broke",
+        ["  File x"],
+        ["  File x"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "returned", "words"),
+    [
+        ("step", (np.zeros(3), 0.0, False, {}), "returned 4 values, expected five: observation,"),
+        ("step", (np.zeros(3), 0.0, False, False, {}, 1), "returned more than 5 values, expected"),
+        ("step", None, "returned one NoneType, expected five"),
+        ("reset", np.zeros(3), "returned one ndarray, expected two: observation, info"),
+        ("reset", [0.0, 1.0], "returned 2 values, expected two"),
+        ("reset", (np.zeros(3), {}, 1), "returned 3 values, expected two"),
+        ("reset", None, "returned one NoneType, expected two"),
+    ],
+)
+@pytest.mark.parametrize("limited", [True, False], ids=["in wrappers", "bare"])
+def test_a_wrong_number_of_values_is_named_as_such(
+    method: str, returned: object, words: str, limited: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def returns(self: probes.Walk, *args: object, **kwargs: object) -> object:
+        return returned
+
+    monkeypatch.setattr(probes.Walk, method, returns)
+    env = tasks.make(WALK) if limited else probes.Walk()
+    with pytest.raises(EnvironmentFault) as caught:
+        run_episode(env, tiny.policy(WALK), JOB)
+    assert f"{WALK}: Walk.{method} (test_episode.py, line " in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_values_that_do_not_unpack_within_the_environment_are_its_own_affair(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def step(self: probes.Walk, action: object) -> None:
+        _, _, _, _, _ = (1, 2, 3, 4)  # type: ignore[misc]
+
+    monkeypatch.setattr(probes.Walk, "step", step)
+    with pytest.raises(
+        EnvironmentFault, match=r"ValueError: not enough values .* got 4\)"
+    ) as caught:
+        run_episode(tasks.make(WALK), tiny.policy(WALK), JOB)
+    assert "_, _, _, _, _ = (1, 2, 3, 4)" in caught.value.last_lines[1]
+
+
+def test_of_a_long_traceback_the_middle_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def step(self: probes.Walk, action: object) -> None:
+        second()
+
+    def second() -> None:
+        third()
+
+    def third() -> None:
+        fourth()
+
+    def fourth() -> None:
+        raise KeyError("gone")
+
+    monkeypatch.setattr(probes.Walk, "step", step)
+    with pytest.raises(EnvironmentFault, match="KeyError: 'gone'") as caught:
+        run_episode(tasks.make(WALK), tiny.policy(WALK), JOB)
+    lines = [line.strip() for line in caught.value.last_lines if not set(line) <= set(" ^")]
+    assert [line for line in lines if "File" not in line] == [
+        "second()",
+        "...",
+        "fourth()",
+        'raise KeyError("gone")',
+    ]
+    assert any(line.strip() == "third()" for line in caught.value.record["traceback"])
 
 
 # --- laid end to end -----------------------------------------------------------------------------

@@ -9,11 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 
 from moie.errors import EnvironmentFault, InputError
-from moie.rollout import tasks
+from moie.rollout import specs
 from moie.rollout.episode import Episode, Job, Purpose
 from moie.rollout.policy import Origin, Policy
 from moie.rollout.pool import Pool
@@ -32,7 +34,7 @@ def evaluation(number: int) -> Job:
 
 
 def pool_of(task: str, workers: int, timeout: float = 300.0, **options: Callable) -> Pool:
-    return Pool(tasks.spec_json(task), workers, timeout, **options)
+    return Pool(specs.pack(task), workers, timeout, **options)
 
 
 def content(episodes: list[Episode], n_steps: int = N_STEPS) -> bytes:
@@ -299,18 +301,20 @@ def test_an_episode_that_no_worker_survives_is_named(
 
 
 def test_an_environment_that_can_not_be_made_is_named() -> None:
-    spec = tasks.spec_json(WALK).replace("tests.probes:Walk", "tests.probes:Unfit")
-    spec = spec.replace('"kwargs": {}', '"kwargs": {"kind": "broken"}')
-    with Pool(spec, 2) as pool, pytest.raises(InputError, match="it can not even be made"):
+    said = r"ZeroDivisionError: it can not even be made \(probes.py, line \d+\)"
+    with pool_of("tests.probes:Broken-v0", 2) as pool, pytest.raises(InputError, match=said):
         pool.sample(tiny.policy(WALK), job, N_STEPS)
 
 
 def test_a_worker_that_can_not_start_is_an_error_not_a_loop(tmp_path: Path) -> None:
     (tmp_path / "deadly.py").write_text("import os\nos._exit(1)\n")
-    spec = tasks.spec_json(WALK).replace("tests.probes:Walk", "deadly:Walk")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(tmp_path)
-        with Pool(spec, 2) as pool, pytest.raises(InputError, match="3 workers died or hung"):
+        patch.setitem(gym.registry, "Deadly-v0", EnvSpec("Deadly-v0", "deadly:Walk"))
+        with (
+            pool_of("Deadly-v0", 2) as pool,
+            pytest.raises(InputError, match="3 workers died or hung"),
+        ):
             pool.sample(tiny.policy(WALK), job, N_STEPS)
 
 

@@ -6,18 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium import spaces
-from gymnasium.envs.registration import EnvSpec
 
 from moie.errors import InputError
-from moie.rollout import task_names, tasks
+from moie.rollout import spaces, task_names, tasks
 
 needs_mujoco = pytest.mark.skipif(
     any(importlib.util.find_spec(module) is None for module in ("mujoco", "imageio")),
@@ -49,15 +45,6 @@ FEET = {
     "halfcheetah": ["ffoot", "fshin", "fthigh", "bfoot", "bshin", "bthigh"],
     "ant": ["front_left_foot", "front_right_foot", "left_back_foot", "right_back_foot"],
 }
-
-
-class Probe(gym.Env):
-    """An environment of the user's own, with any spaces."""
-
-    def __init__(self, observation: Any = None, action: Any = None, size: int = 1) -> None:
-        box = spaces.Box(-1.0, 1.0, (size,))
-        self.observation_space = observation or box
-        self.action_space = action or box
 
 
 def episode(env: gym.Env, seed: int, steps: int = 100, bell: bool = False) -> str:
@@ -174,7 +161,7 @@ def test_make_still_asks_for_a_reset_first() -> None:
 @pytest.mark.parametrize("task", task_names.TASKS, ids=lambda task: task.short)
 def test_every_number_has_one_name(task: task_names.Task) -> None:
     env = tasks.make(task.id)
-    tasks.check_spaces(env)
+    spaces.check(env)
     assert env.observation_space.shape == (len(task.features),)
     assert env.action_space.shape == (len(task.joints),)
     assert len(set(task.features)) == len(task.features)
@@ -334,79 +321,7 @@ def test_what_gymnasium_refuses_is_one_line() -> None:
     assert "\n" not in str(caught.value)
 
 
-# --- specs for other processes -------------------------------------------------------------------
-
-
-@pytest.fixture
-def registered() -> Iterator[Callable[..., str]]:
-    """Register an environment for one test."""
-    env_id = "MoieProbe-v0"
-
-    def register(entry_point: Any, **kwargs: Any) -> str:
-        gym.register(env_id, entry_point=entry_point, max_episode_steps=7, kwargs=kwargs)
-        return env_id
-
-    yield register
-    gym.registry.pop(env_id, None)
-
-
-@pytest.mark.parametrize("env_id", IDS)
-def test_a_spec_makes_the_same_environment(env_id: str) -> None:
-    text = tasks.spec_json(env_id)
-    assert EnvSpec.from_json(text).id == env_id
-    assert episode(tasks.make(text), 1, steps=10) == episode(tasks.make(env_id), 1, steps=10)
-
-
-@pytest.mark.parametrize("entry_point", [Probe, f"{__name__}:Probe"])
-def test_a_spec_works_where_the_id_is_not_registered(
-    entry_point: Any, registered: Callable[..., str]
-) -> None:
-    text = tasks.spec_json(registered(entry_point, size=3))
-    del gym.registry["MoieProbe-v0"]
-    env = tasks.make(text)
-    assert isinstance(env.unwrapped, Probe)
-    assert env.observation_space.shape == (3,)
-    assert env.spec.max_episode_steps == 7
-
-
-@pytest.mark.parametrize(
-    ("entry_point", "kwargs"),
-    [(lambda: Probe(), {}), (Probe, {"action": spaces.Box(-1, 1, (2,))})],
-    ids=["function without a name", "argument that is not JSON"],
-)
-def test_a_spec_that_is_not_json_falls_back_to_the_id(
-    entry_point: Any, kwargs: dict[str, Any], registered: Callable[..., str]
-) -> None:
-    env_id = registered(entry_point, **kwargs)
-    assert tasks.spec_json(env_id) == env_id
-    assert isinstance(tasks.make(env_id).unwrapped, Probe)
-
-
-# --- spaces and position -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("env", "words"),
-    [
-        (Probe(action=spaces.Discrete(2)), ("actions", "Discrete(2)", "Box")),
-        (Probe(observation=spaces.Dict(a=spaces.Discrete(2))), ("observations", "Dict", "Box")),
-        (Probe(action=spaces.Box(-np.inf, np.inf, (2,))), ("actions", "Box", "finite")),
-        (Probe(action=spaces.Box(0, np.inf, (2,))), ("actions", "Box", "finite")),
-        (Probe(action=spaces.Box(0, 9, (2,), np.int64)), ("actions", "int64", "floating")),
-        (Probe(observation=spaces.Box(0, 1, ())), ("observations", "()", "at least one")),
-        (Probe(observation=spaces.Box(0, 1, (0,))), ("observations", "(0,)", "at least one")),
-    ],
-)
-def test_unfit_spaces_are_named_in_one_line(env: gym.Env, words: tuple[str, ...]) -> None:
-    with pytest.raises(InputError) as caught:
-        tasks.check_spaces(env)
-    for word in ("Probe", *words):
-        assert word in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_infinite_observation_bounds_are_fine() -> None:
-    tasks.check_spaces(Probe(observation=spaces.Box(-np.inf, np.inf, (2,))))
+# --- position ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("task", task_names.TASKS, ids=lambda task: task.short)

@@ -281,15 +281,22 @@ def test_a_fault_stops_the_run_with_what_repeats_it(
 ) -> None:
     seed, run = Job(0, Purpose.TRAINING, 2, 1, 0).seed, tmp_path / "run"
     monkeypatch.setenv(probes.TROUBLE, probes.trouble(kind, seed, 1))
+    where = {"nan": [], "die": [], "raise": lines_of_the_fire()}
     for words_typed in (tiny.arguments(TROUBLE, run, iterations=4), ["resume", str(run)]):
         assert cli.main(words_typed) == 2
         *progress, error = capfd.readouterr().err.splitlines()
         assert error.startswith("moie: ")
         for word in (words, f"seed={seed}", "fault.json", f"moie resume {run}"):
             assert word in error
-        assert all(line.startswith(("iteration", TROUBLE)) for line in progress)
+        lines = [line for line in progress if not line.startswith(("iteration", TROUBLE))]
+        assert [line.strip() for line in lines if not set(line) <= set(" ^~")] == where[kind]
         fault = json.loads((run / "fault.json").read_text())
         assert (fault["seed"], fault["iteration"], fault["episode"]) == (seed, 2, 1)
+        if kind == "raise":
+            assert fault["traceback"][0] == "Traceback (most recent call last):"
+            assert fault["traceback"][-2:] == ["RuntimeError: the motor", "is on fire"]
+            assert fault["error"] == "RuntimeError: the motor is on fire"
+            assert fault["where"] == lines
     assert tiny.leftovers(run) == []
     assert moie.load(run).trained["iterations"] == 2
 
@@ -309,6 +316,17 @@ def test_a_fault_stops_the_run_with_what_repeats_it(
     assert cli.main(["resume", str(run)]) == 0
     assert_same(run, clean)
     assert not (run / "fault.json").exists()
+
+
+def lines_of_the_fire() -> list[str]:
+    """What a traceback says of the probe that raises."""
+    file, said = probes.__file__, []
+    for number, line in enumerate(Path(file).read_text().splitlines(), 1):
+        if "self.misbehave(kind" in line:
+            said += [f'File "{file}", line {number}, in step', line.strip()]
+        if "raise RuntimeError(" in line and "on fire" in line:
+            said += [f'File "{file}", line {number}, in misbehave', line.strip()]
+    return said
 
 
 @pytest.mark.parametrize("iteration", [0, 2, 4])

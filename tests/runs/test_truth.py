@@ -4,7 +4,8 @@ import pytest
 
 from moie.rollout.truth import default_only, led
 from moie.runs.evaluation import Evaluation, Evaluator, summary
-from moie.runs.truth import SAID, Truth, evaluate
+from moie.runs.measured import evaluate
+from moie.runs.truth import SAID, Truth
 from tests import tiny
 
 WALK = "tests.probes:Walk-v0"
@@ -65,7 +66,8 @@ def test_one_episode_has_no_error_but_a_reading() -> None:
 
 def test_all_readings_are_measured_on_the_same_seeds() -> None:
     policy = tiny.policy(WALK)
-    (sampled, mean), found = evaluate(policy, 3, 7, workers=1)
+    measured = evaluate(policy, 3, 7, workers=1)
+    sampled, mean, found = measured.sampled, measured.mean, measured.truth
     assert found is not None
     assert found.whole == mean
     assert {found.whole.seeds, found.alone.seeds, found.pair.seeds, found.default.seeds} == {
@@ -77,12 +79,12 @@ def test_all_readings_are_measured_on_the_same_seeds() -> None:
         for name, other in others.items():
             again = summary("mean", evaluator.episodes(other, 3)["mean"])
             assert getattr(found, name) == again
-    assert evaluate(policy, 3, 7, workers=2)[1] == found
+    assert evaluate(policy, 3, 7, workers=2) == measured
 
 
 def test_one_expert_and_the_default_are_a_pair() -> None:
     policy = tiny.policy(WALK, experts=1)
-    found = evaluate(policy, 2, 7, workers=1)[1]
+    found = evaluate(policy, 2, 7, workers=1).truth
     assert found is not None
     assert found.pair.returns == pytest.approx(found.whole.returns)
 
@@ -90,6 +92,6 @@ def test_one_expert_and_the_default_are_a_pair() -> None:
 def test_a_policy_without_experts_has_no_truth(tmp_path) -> None:
     options = {"algorithm": "ppo", "policy_hidden": (8,), "iterations": 1, "workers": 1}
     run = tiny.train(WALK, tmp_path / "run", **options)
-    evaluations, found = evaluate(run.policy, 2, 7, workers=1)
-    assert [one.kind for one in evaluations] == ["sampled", "mean"]
-    assert found is None
+    measured = evaluate(run.policy, 2, 7, workers=1)
+    assert (measured.sampled.kind, measured.mean.kind) == ("sampled", "mean")
+    assert measured.truth is None

@@ -16,7 +16,7 @@ import pytest
 
 import moie
 from moie import api, cli
-from moie.rollout import tasks
+from moie.rollout import specs
 from moie.runs.config import to_json
 from moie.studies import curves, supervision
 from moie.studies import status as status_of
@@ -313,9 +313,9 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_task_that_only_the_user_has_registered(tmp_path: Path) -> None:
-    gym.register("Mine-v0", "tests.probes:Walk", max_episode_steps=60)
+    gym.register("Mine-v0", lambda: probes.Walk(), max_episode_steps=60)
     (planned, *_) = runs_of(declare(tmp_path, "Mine-v0", iterations=2))
-    spec = tasks.spec_json("Mine-v0")
+    spec = specs.pack("Mine-v0")
     del gym.registry["Mine-v0"]
     try:
         known = json.loads(json.dumps(to_json(planned.config)))

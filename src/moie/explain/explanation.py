@@ -118,6 +118,8 @@ def explain_run(
     if settings.with_pictures:
         shown = episodes[settings.actions]
         strips, video, fps = pictures.draw(policy, facts, shown, content, progress, check)
+        if facts["scenes"]["problem"] is not None:
+            progress.note(f"no pictures: {facts['scenes']['problem']}")
     else:
         facts["scenes"] = pictures.none_for("none were asked for")
     drawn = draw_all(figures.FIGURES, facts, content, progress, check)

@@ -13,6 +13,7 @@ from PIL import Image
 from moie.errors import InputError
 from moie.rollout import tasks
 from moie.rollout.episode import Episode
+from moie.rollout.faults import place, said
 from moie.rollout.policy import Mixture
 
 Frame = NDArray[np.uint8]
@@ -89,7 +90,8 @@ class Stage:
             self._first = self._first if all(self._first) else image.size
             return [np.asarray(image if image.size == self._first else image.resize(self._first))]
         except Exception as error:  # the simulator's or the user's code may raise anything
-            self.problem = f"it cannot be drawn here: {_said(error)}"
+            reason = " ".join(str(error).split()) or type(error).__name__
+            self.problem = f"it cannot be drawn here: {reason}"
             return []
 
     def begin(self, seed: int) -> State:
@@ -98,7 +100,7 @@ class Stage:
             observation, _ = self._env.reset(seed=seed)
             return np.asarray(observation, dtype=np.float64).ravel()
         except Exception as error:  # the simulator's or the user's code may raise anything
-            raise Lost(f"the environment fails: {_said(error)}") from error
+            raise Lost(f"the environment fails: {said(error)}{place(error)}") from error
 
     def step(self, policy: Mixture, action: Any) -> tuple[State, bool]:
         """One step of an action in the policy's units; the state, and whether the episode is
@@ -109,7 +111,7 @@ class Stage:
             observation, _, terminated, truncated, _ = self._env.step(given)
             return np.asarray(observation, dtype=np.float64).ravel(), bool(terminated or truncated)
         except Exception as error:  # the simulator's or the user's code may raise anything
-            raise Lost(f"the environment fails: {_said(error)}") from error
+            raise Lost(f"the environment fails: {said(error)}{place(error)}") from error
 
     def go_to(self, policy: Mixture, seed: int, actions: Any) -> State:
         """Repeat the beginning of an episode; the state where it leads."""
@@ -123,10 +125,6 @@ class Stage:
 
 def _is_grey(drawn: Any) -> bool:
     return np.shape(drawn)[2] == 1
-
-
-def _said(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _point_camera(env: gymnasium.Env, size: tuple[int, int]) -> None:

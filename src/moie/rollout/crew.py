@@ -33,14 +33,14 @@ class Crew:
 
     def __init__(
         self,
-        spec: str,
+        spec: bytes,
         packaged: bool,
         n_workers: int,
         timeout: float,
         check: Callable[[], None],
     ):
-        """`spec` and `packaged` are those of `tasks.make`. `timeout`: seconds without a sign of
-        life after which a worker is replaced. `check` is called while waiting and may raise."""
+        """`spec`: of `specs.pack`; `packaged`: of `tasks.make`; `timeout`: seconds without a sign
+        of life after which a worker is replaced. `check` is called while waiting, may raise."""
         self._make = lambda: Worker(spec, packaged, timeout)
         self._timeout, self._check = timeout, check
         self.workers = [self._make() for _ in range(n_workers)]
@@ -124,9 +124,7 @@ class Crew:
             self._settle(worker, content.job, content)
         elif kind == "fault" and isinstance(content, tuple):
             job, text, record = content
-            fault = EnvironmentFault(text)
-            fault.record = record
-            self._settle(worker, job, fault)
+            self._settle(worker, job, EnvironmentFault(text, record))
         elif kind == "at" and isinstance(content, Job):
             worker.at = content
         elif kind == "cancelled" and isinstance(content, Job):
@@ -165,15 +163,14 @@ class Crew:
         """The fault of an episode that no worker survives."""
         task = self.wanted[job].policy.task
         reason = f"{TRIES} workers died or gave no sign of life for {self._timeout:g} s"
-        fault = EnvironmentFault(
+        return EnvironmentFault(
             f"{task}: {reason} in the episode that starts with reset(seed={job.seed}); "
-            f"iteration {job.iteration}, episode {job.number}"
+            f"iteration {job.iteration}, episode {job.number}",
+            {
+                "task": task,
+                "seed": job.seed,
+                "iteration": job.iteration,
+                "episode": job.number,
+                "error": reason,
+            },
         )
-        fault.record = {
-            "task": task,
-            "seed": job.seed,
-            "iteration": job.iteration,
-            "episode": job.number,
-            "error": reason,
-        }
-        return fault

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moie.errors import EnvironmentFault
-from moie.rollout import tasks
+from moie.rollout import faults, tasks
 from moie.rollout.policy import Policy
 
 NOISE_CHUNK = 256
@@ -26,6 +26,7 @@ class Purpose(IntEnum):
     EVALUATION_SAMPLED = 1
     EVALUATION_MEAN = 2
     SCALING = 3
+    REPEATING = 4
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,9 @@ def run_episode(
     limit, step, n_taken = job.max_steps, 0, 0
     terminated = truncated = False
     try:
-        observation, _ = env.reset(seed=job.seed)
+        found = env.reset(seed=job.seed)
+        faults.check_reset(found, env)
+        observation, _ = found
         states[0] = state = _checked(observation, 0.0, policy)
         start = tasks.position(env)
         while not (terminated or truncated):
@@ -120,7 +123,7 @@ def run_episode(
     except Cancelled:
         raise
     except Exception as error:
-        raise fault(job, policy, step, taken[:n_taken], error) from error
+        raise fault(job, policy, step, taken[:n_taken], faults.meaning(error, env)) from error
     return Episode(
         job,
         states[: step + 1].copy(),
@@ -148,15 +151,15 @@ def _checked(observation: Any, reward: float, policy: Policy) -> NDArray[np.floa
     """The observation as a row of finite numbers."""
     state = np.array(observation, dtype=np.float64).ravel()
     if len(state) != len(policy.feature_names):
-        raise ValueError(
+        raise faults.Unusable(
             f"observation has {len(state)} numbers, expected {len(policy.feature_names)}"
         )
     if not math.isfinite(state.dot(state)) and not np.isfinite(state).all():
         bad = int(np.argmin(np.isfinite(state)))
         name = policy.feature_names[bad]
-        raise ValueError(f"observation '{name}' is {state[bad]}, expected a finite number")
+        raise faults.Unusable(f"observation '{name}' is {state[bad]}, expected a finite number")
     if not math.isfinite(reward):
-        raise ValueError(f"reward is {reward}, expected a finite number")
+        raise faults.Unusable(f"reward is {reward}, expected a finite number")
     return state
 
 
@@ -164,22 +167,19 @@ def fault(
     job: Job, policy: Policy, step: int, taken: NDArray[np.float32], error: Exception
 ) -> EnvironmentFault:
     """The error of an environment, with what repeats it."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-    found = EnvironmentFault(
-        f"{policy.task}: {kind}{text} (step {step} of the episode that starts with "
-        f"reset(seed={job.seed}); iteration {job.iteration}, episode {job.number})"
+    return EnvironmentFault(
+        f"{policy.task}: {faults.said(error)} (step {step} of the episode that starts with "
+        f"reset(seed={job.seed}); iteration {job.iteration}, episode {job.number})",
+        {
+            "task": policy.task,
+            "seed": job.seed,
+            "iteration": job.iteration,
+            "episode": job.number,
+            "step": step,
+            "actions": policy.clipped(taken).tolist(),
+            **faults.in_record(error),
+        },
     )
-    found.record = {
-        "task": policy.task,
-        "seed": job.seed,
-        "iteration": job.iteration,
-        "episode": job.number,
-        "step": step,
-        "error": f"{type(error).__name__}: {text}",
-        "actions": policy.clipped(taken).tolist(),
-    }
-    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,15 +54,15 @@ class Pool:
 
     def __init__(
         self,
-        spec: str,
+        spec: bytes,
         n_workers: int,
         timeout: float = 300.0,
         check: Callable[[], None] = lambda: None,
         *,
         packaged: bool = False,
     ):
-        """`spec` and `packaged` are those of `tasks.make`. `timeout`: seconds without a sign of
-        life after which a worker is replaced. `check` is called while waiting and may raise."""
+        """`spec`: of `specs.pack`; `packaged`: of `tasks.make`; `timeout`: seconds without a sign
+        of life after which a worker is replaced. `check` is called while waiting, may raise."""
         self._crew = Crew(spec, packaged, n_workers, timeout, check)
         self._waiting: deque[Job] = deque()
         self._batch: _Batch | None = None

@@ -28,7 +28,7 @@ def n_cores() -> int:
 class Worker:
     """One process, and the episodes that it owes us."""
 
-    def __init__(self, spec: str, packaged: bool, timeout: float):
+    def __init__(self, spec: bytes, packaged: bool, timeout: float):
         """`timeout`: seconds after which a worker that reads nothing is given up."""
         ours, theirs = socket.socketpair()
         whole, part = divmod(timeout, 1)

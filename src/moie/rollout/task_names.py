@@ -5,8 +5,11 @@ are often scaled by the environment (PyBullet: joints to -1..1 between their lim
 """
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
+
+from moie.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +67,23 @@ TASKS: tuple[Task, ...] = (
 
 # MuJoCo's planar walkers: the observation is (qpos without x, qvel), the same in every version.
 _MUJOCO_PLANAR = {"Hopper": _LEG, "Walker2d": _WALKER, "HalfCheetah": _CHEETAH}
+
+
+def check_names(setting: str, given: Sequence[str], n: int | None = None) -> tuple[str, ...]:
+    """The given names; InputError unless they are n different ones that can be printed, or none."""
+    wrong = [name for name in given if not _is_printable(name)]
+    if wrong:
+        raise InputError(f"{setting} has {wrong[0]!r}, expected names that can be printed")
+    twice = [name for name in given if list(given).count(name) > 1]
+    if twice:
+        raise InputError(f"{setting} has {twice[0]!r} twice, expected different names")
+    if n is not None and len(given) not in (0, n):
+        raise InputError(f"{setting} has {len(given)} names, expected {n}: one for each number")
+    return tuple(str(name) for name in given)
+
+
+def _is_printable(name: object) -> bool:
+    return isinstance(name, str) and name.isprintable() and bool(name.strip())
 
 
 def names(env_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -7,7 +7,6 @@ before. Not all packages give this by themselves; `make` and `repeatable` say wh
 
 import contextlib
 import ctypes
-import dataclasses
 import difflib
 import importlib
 import importlib.util
@@ -19,10 +18,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from moie.errors import InputError
+from moie.rollout.faults import place, said
 from moie.rollout.repeatable import ClearContacts, FreshWorld
 from moie.rollout.task_names import TASKS, names
 
@@ -39,7 +38,7 @@ _EXTRAS = {
 }
 
 
-def _bare(env_id: str) -> str:
+def bare(env_id: str) -> str:
     """The id without the module that registers it: "module:Id-v0" is "Id-v0"."""
     return env_id.rpartition(":")[2]
 
@@ -58,12 +57,19 @@ def _require(extra: str | None, env_id: str) -> None:
         )
 
 
-def _unknown(name: str) -> InputError:
+class Unknown(InputError):  # noqa: N818  of the environment, not of the error
+    """No environment of that name is registered."""
+
+
+def _unknown(name: str) -> Unknown:
     shorts = [task.short for task in TASKS]
     names = {n.lower(): n for n in [*gym.registry, *(task.id for task in TASKS), *shorts]}
     near = [names[n] for n in difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)]
     hint = f"nearest: {', '.join(near)}" if near else f"try one of {', '.join(shorts)}"
-    return InputError(f"unknown environment {name!r}; {hint}, or any registered Gymnasium id")
+    return Unknown(
+        f"unknown environment {name!r}; {hint}, or any registered Gymnasium id; one that a file "
+        f"MODULE.py of yours registers is MODULE:{bare(name)}"
+    )
 
 
 def resolve(name: str) -> str:
@@ -72,51 +78,40 @@ def resolve(name: str) -> str:
         if name in (task.short, task.id):
             _require(task.package_extra, task.id)
             return task.id
-    module, env_id = name.rpartition(":")[0], _bare(name)
+    module, env_id = name.rpartition(":")[0], bare(name)
     if "BulletEnv-" in env_id:
         _require("bullet", env_id)
         module = module or _BULLET
     if module:
-        try:
-            importlib.import_module(module)
-        except Exception as error:  # the user's own code may raise anything
-            reason = " ".join(str(error).split())
-            raise InputError(f"cannot import {module!r} to find {name!r}: {reason}") from error
+        _import(module, name)
     if env_id not in gym.registry:
         raise _unknown(name)
     _require(_extra(gym.registry[env_id]), env_id)
     return name
 
 
-def _spec(name: str) -> EnvSpec:
+def _import(module: str, name: str) -> None:
+    """The module that registers a task. One that is not installed may be a file in the current
+    folder, which is searched last: nothing there may hide what is installed."""
+    before = list(sys.path)
+    try:
+        if importlib.util.find_spec(module.partition(".")[0]) is None:
+            sys.path.append(os.getcwd())
+        importlib.import_module(module)
+    except Exception as error:  # the user's own code may raise anything
+        sys.path[:] = before
+        reason = " ".join(str(error).split()) if isinstance(error, ImportError) else said(error)
+        raise InputError(
+            f"cannot import {module!r} to find {name!r}: {reason}{place(error)}"
+        ) from error
+
+
+def spec_of(name: str) -> EnvSpec:
+    """The specification that is registered for a short name or an id."""
     env_id = resolve(name)
     if "BulletEnv-" in env_id:
         importlib.import_module(_BULLET)  # registers its ids; loads no simulator
-    return gym.registry[_bare(env_id)]
-
-
-def spec_json(env_id: str) -> str:
-    """What another process needs for `make`: it may not have run the user's `gymnasium.register`.
-
-    An entry point given as a class is written as "module:Class", if it can be found there. What
-    can not be written as JSON falls back to the id: the other process must register it too.
-    """
-    spec = _spec(env_id)
-    entry = spec.entry_point
-    home, path = getattr(entry, "__module__", ""), getattr(entry, "__qualname__", "")
-    if path and getattr(sys.modules.get(home), path, None) is entry:
-        spec = dataclasses.replace(spec, entry_point=f"{home}:{path}")
-    try:
-        return spec.to_json()
-    except (ValueError, TypeError):
-        return resolve(env_id)
-
-
-def adopt(id_or_spec_json: str) -> None:
-    """Register a task that another process has registered: what `spec_json` gave there."""
-    if id_or_spec_json.startswith("{"):
-        spec = EnvSpec.from_json(id_or_spec_json)
-        gym.registry.setdefault(spec.id, spec)
+    return gym.registry[bare(env_id)]
 
 
 @contextlib.contextmanager
@@ -160,10 +155,8 @@ def _without_a_screen() -> None:
         os.environ.setdefault("MUJOCO_GL", "egl")
 
 
-def make(
-    id_or_spec_json: str, render_mode: str | None = None, *, packaged: bool = False
-) -> gym.Env:
-    """Build an environment, from an id or from `spec_json`, whose seeded episodes repeat exactly.
+def make(task: str | EnvSpec, render_mode: str | None = None, *, packaged: bool = False) -> gym.Env:
+    """Build an environment, from a name or a specification, whose seeded episodes repeat exactly.
 
     PyBullet's walkers are stepped by `rollout.bullet`, with the same numbers in half the time;
     `packaged` leaves them as they are.
@@ -173,8 +166,7 @@ def make(
     first `reset`. So one `reset` is thrown away here; its seed is fixed because the simulator
     saves its state there and returns to it in each later `reset`.
     """
-    read = EnvSpec.from_json if id_or_spec_json.startswith("{") else _spec
-    spec = read(id_or_spec_json)
+    spec = spec_of(task) if isinstance(task, str) else task
     extra = _extra(spec)
     _require(extra, spec.id)
     options: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
@@ -190,9 +182,10 @@ def make(
     except Exception as error:  # the user's own code may raise anything
         lacks = extra and isinstance(error, ImportError | gym.error.DependencyNotInstalled)
         remedy = f": pip install 'moie[{extra}]'" if lacks else ""
-        reason = " ".join(str(error).split())
-        if not isinstance(error, ImportError | gym.error.Error):
-            reason = f"{type(error).__name__}: {reason}"
+        if isinstance(error, ImportError | gym.error.Error):
+            reason = " ".join(str(error).split())
+        else:
+            reason = said(error) + place(error)
         raise InputError(f"cannot make {spec.id}: {reason}{remedy}") from error
     if _derives(env, _BULLET):
         return ClearContacts(env if packaged else _batched(env, spec))
@@ -206,32 +199,27 @@ def _batched(env: gym.Env, spec: EnvSpec) -> gym.Env:
     return BatchedWalker(env) if is_plain else env
 
 
-def check_spaces(env: gym.Env) -> None:
-    """InputError unless observations are a Box, and actions a Box within finite bounds."""
-    name = env.unwrapped.spec.id if env.unwrapped.spec else type(env.unwrapped).__name__
-    for role, space in (("observations", env.observation_space), ("actions", env.action_space)):
-        if not isinstance(space, gym.spaces.Box):
-            problem = "expected a Box"
-        elif not space.shape or 0 in space.shape:
-            problem = f"its shape is {space.shape}, expected at least one number"
-        elif role == "actions" and not np.issubdtype(space.dtype, np.floating):
-            problem = f"its dtype is {space.dtype}, expected a floating-point type"
-        elif role == "actions" and not space.is_bounded():
-            problem = "its bounds are not finite, expected finite ones"
-        else:
-            continue
-        raise InputError(f"{name}: the {role} are {' '.join(str(space).split())}; {problem}")
+@contextlib.contextmanager
+def opened(task: str, *, packaged: bool = False) -> Iterator[gym.Env]:
+    """An environment to look at. What its `close` raises is passed over: nothing more is wanted
+    of it."""
+    env = make(task, packaged=packaged)
+    try:
+        yield env
+    finally:
+        with contextlib.suppress(Exception):
+            env.close()
 
 
 def feature_names(env_id: str, n: int) -> tuple[str, ...]:
     """A name for each of the n numbers in an observation."""
-    known = names(_bare(env_id))[0]
+    known = names(bare(env_id))[0]
     return known if len(known) == n else tuple(f"feature {i}" for i in range(n))
 
 
 def joint_names(env_id: str, n: int) -> tuple[str, ...]:
     """A name for each of the n numbers in an action."""
-    known = names(_bare(env_id))[1]
+    known = names(bare(env_id))[1]
     return known if len(known) == n else tuple(f"action {i}" for i in range(n))
 
 

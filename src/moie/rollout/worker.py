@@ -22,10 +22,12 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
-from moie.errors import EnvironmentFault
-from moie.rollout import tasks
+from moie.errors import EnvironmentFault, InputError
+from moie.rollout import specs, tasks
 from moie.rollout.episode import Cancelled, run_episode
+from moie.rollout.faults import place, said
 
 HEARTBEAT = 1.0  # seconds between two signs of life during an episode
 
@@ -33,7 +35,7 @@ HEARTBEAT = 1.0  # seconds between two signs of life during an episode
 class Server:
     """Runs the episodes that are asked for."""
 
-    def __init__(self, connection: Connection, inbox: SimpleQueue, spec: str, packaged: bool):
+    def __init__(self, connection: Connection, inbox: SimpleQueue, spec: EnvSpec, packaged: bool):
         self.connection, self.inbox = connection, inbox
         self.spec, self.packaged = spec, packaged
         self.idle = [self.make()]  # environments that no episode is under way in
@@ -160,9 +162,10 @@ def main() -> None:
     threading.Thread(target=_read, args=(connection, inbox), daemon=True).start()
     try:
         try:
-            server = Server(connection, inbox, spec, packaged)
-        except Exception as error:
-            connection.send(("broken", f"{type(error).__name__}: {error}"))
+            server = Server(connection, inbox, specs.unpack(spec), packaged)
+        except Exception as error:  # the user's own code may raise anything
+            is_told = isinstance(error, InputError)
+            connection.send(("broken", str(error) if is_told else said(error) + place(error)))
             return
         server.say("ready", os.getpid())
         server.serve()

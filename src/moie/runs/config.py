@@ -11,6 +11,10 @@ from tyro.conf import Suppress
 
 from moie.errors import InputError, shortened
 from moie.learn.config import LearnerConfig, has_visited_prototypes, require, unused_parts
+from moie.rollout.task_names import check_names
+
+ONLY_SHOWN = ("feature_names", "action_names")
+"""Settings that change nothing but what a reader sees."""
 
 LARGEST = 2**31
 """Iterations and steps of a batch are below it: their product fits into 63 bits."""
@@ -56,6 +60,11 @@ class RunConfig:
     """First batches that the scale of the features is estimated from."""
     scaling_hold: int = 1
     """Steps for which the noise of an action is held in the batches that only serve the scale."""
+    feature_names: tuple[str, ...] = ()
+    """A name for each number of an observation, for whoever reads the policy; the environment's own
+    without."""
+    action_names: tuple[str, ...] = ()
+    """A name for each number of an action."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
 
@@ -68,6 +77,8 @@ class RunConfig:
         require(self.schedule >= 0, "schedule", self.schedule, "zero or more")
         require(self.scaling_batches >= 1, "scaling_batches", self.scaling_batches, "at least 1")
         require(self.scaling_hold >= 1, "scaling_hold", self.scaling_hold, "at least 1")
+        check_names("feature_names", self.feature_names)
+        check_names("action_names", self.action_names)
         experts = self.learner.policy.experts
         require(
             experts <= self.batch_steps or not has_visited_prototypes(self.learner.algorithm),
@@ -137,9 +148,10 @@ def _as_type_of(default: Any, value: Any, name: str) -> Any:
     """JSON knows no tuples, a user may write 1 for 1.0 or take a number from NumPy; anything else
     must fit."""
     if isinstance(default, tuple) and isinstance(value, list | tuple):
-        return tuple(_as_type_of(default[0], one, name) for one in value)
+        like = default[0] if default else ""  # names are none at first
+        return tuple(_as_type_of(like, one, name) for one in value)
     if not isinstance(value, bool) and not isinstance(default, bool):
-        if isinstance(default, int) and isinstance(value, numbers.Integral):
+        if isinstance(default, int) and is_whole(value):
             require(abs(int(value)) <= 2**63, name, value, "at most 2**63")
             return int(value)
         if isinstance(default, float) and isinstance(value, numbers.Real):
@@ -147,6 +159,25 @@ def _as_type_of(default: Any, value: Any, name: str) -> Any:
             return float(value)
     require(type(value) is type(default), name, value, f"a value of type {type(default).__name__}")
     return value
+
+
+def is_whole(value: Any) -> bool:
+    """A whole number, of any type: 1e5 is one."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return False
+    return isinstance(value, numbers.Integral) or (_is_finite(value) and float(value).is_integer())
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A number that Python code gave, which may be 1e5 or "2" too; InputError unless it is whole
+    and large enough."""
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    expected = f"at least {least}" if least else "zero or more"
+    if not is_whole(value):
+        expected = f"a whole number, {expected}"
+    require(is_whole(value) and value >= least, name, value, expected)
+    return int(value)
 
 
 def _is_finite(value: numbers.Real) -> bool:
@@ -171,7 +202,7 @@ def differences(old: RunConfig, new: RunConfig) -> list[tuple[str, Any, Any]]:
     """Name and both values of every setting that differs: of those that the algorithm looks at,
     other than the number of iterations."""
     before, after = flat(to_json(old)), flat(to_json(new))
-    ignored = {"iterations"}
+    ignored = {"iterations", *ONLY_SHOWN}
     if old.learner.algorithm == new.learner.algorithm:
         ignored |= unused_settings(old.learner.algorithm)
     names = [name for name in before if name not in ignored and before[name] != after[name]]

@@ -11,7 +11,7 @@ from moie.core.network import LinearPolicy, NetworkPolicy
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT
 from moie.learn.learner import LearnerState, Report
-from moie.rollout import tasks
+from moie.rollout import spaces
 from moie.rollout.baselines import Linear, Network
 from moie.rollout.episode import Episode, Steps
 from moie.rollout.policy import Mixture, Origin, Policy
@@ -26,13 +26,14 @@ def first_policy(config: RunConfig, env: gymnasium.Env, learned: GaussianPolicy)
     scaling = Scaling.identity(n_features, len(low))
     if config.scales_actions:
         scaling = Scaling.of_range(n_features, low, high)
+    features, actions = spaces.names(env, config.feature_names, config.action_names)
     common: dict[str, Any] = {
         "task": config.task,
         "default_action": scaling.action_centre,
         "action_low": low,
         "action_high": high,
-        "feature_names": tasks.feature_names(config.task, n_features),
-        "action_names": tasks.joint_names(config.task, len(low)),
+        "feature_names": features,
+        "action_names": actions,
         "observation_shape": tuple(env.observation_space.shape or ()),
         "action_shape": tuple(env.action_space.shape or ()),
         "trained": {

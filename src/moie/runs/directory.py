@@ -23,6 +23,7 @@ from moie.runs.files import (
     read_bytes,
     reading,
     remove_leftovers,
+    typed,
     write_bytes,
     write_folder,
     writing,
@@ -130,7 +131,8 @@ class RunDirectory:
         """InputError if something is there already."""
         if (path / "run.json").exists():
             raise InputError(
-                f"{path} is a run already; go on with 'moie resume {path}' or choose another --out"
+                f"{path} is a run already; go on with '{typed('resume', path)}' or choose another "
+                "--out"
             )
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise InputError(f"{path} exists and is not empty; choose another --out")
@@ -242,7 +244,8 @@ def policy_path(path: str | os.PathLike[str]) -> Path:
         run = RunDirectory.open(path)
         if not run.policy_file.exists():
             raise InputError(
-                f"{path} has no policy yet: no iteration is complete; 'moie resume {path}' goes on"
+                f"{path} has no policy yet: no iteration is complete; '{typed('resume', path)}' "
+                "goes on"
             )
         path = run.policy_file
     return path

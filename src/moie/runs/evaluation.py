@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import gymnasium
 import numpy as np
 
-from moie.rollout import tasks
+from moie.rollout import specs, tasks
 from moie.rollout.episode import Episode, Job, Purpose
 from moie.rollout.policy import Policy
 from moie.rollout.pool import Pool
@@ -67,10 +67,9 @@ class Evaluator:
         worker_timeout: float = 300.0,
         check: Callable[[], None] = lambda: None,
     ):
-        env = tasks.make(task)
-        self._longest, self._seed = longest_episode(env), seed
-        env.close()
-        self._pool = Pool(tasks.spec_json(task), workers, worker_timeout, check)
+        with tasks.opened(task) as env:
+            self._longest, self._seed = longest_episode(env), seed
+        self._pool = Pool(specs.pack(task), workers, worker_timeout, check)
 
     def episodes(
         self, policy: Policy, count: int, series: int = 0, kinds: Iterable[str] = tuple(KINDS)

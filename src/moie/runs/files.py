@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import shlex
 import shutil
 import stat
 import tempfile
@@ -78,6 +79,11 @@ def parse_json(content: bytes) -> Any:
         return json.loads(content)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def typed(command: str, path: Path) -> str:
+    """A command of moie's about a path, as a user may type it."""
+    return f"moie {command} {shlex.quote(str(path))}"
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 from moie.learn.config import require
 from moie.learn.runtime import prepare
 from moie.rollout.process import n_cores
+from moie.runs.config import whole
 from moie.runs.stopping import stoppable
 
 
@@ -14,8 +15,7 @@ def n_workers(given: int | None) -> int:
     """As many as the user wants, or as there are free cores."""
     if given is None:
         return n_cores()
-    require(isinstance(given, int) and given >= 1, "workers", given, "at least 1")
-    return given
+    return whole("workers", given)
 
 
 def check_timeout(seconds: float) -> None:

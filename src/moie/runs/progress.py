@@ -40,7 +40,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """A line beside the progress."""
-        self._console.print(text, soft_wrap=True)
+        self._console.print(text, soft_wrap=True, markup=False)
 
     @contextlib.contextmanager
     def of(self, config: RunConfig, iteration: int) -> Iterator[None]:
@@ -114,8 +114,8 @@ class Stages:
         self._every = every
 
     def note(self, text: str) -> None:
-        """A line beside the stages."""
-        self._console.print(text, soft_wrap=True)
+        """A line between the parts."""
+        self._console.print(text, soft_wrap=True, markup=False)
 
     @contextlib.contextmanager
     def stage(self, text: str, total: int) -> Iterator[Callable[[str], None]]:

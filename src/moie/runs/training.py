@@ -14,11 +14,12 @@ from moie.core.batch import Batch
 from moie.errors import EnvironmentFault, InputError, Stopped
 from moie.learn import learner
 from moie.learn.learner import LearnerState, Report
-from moie.rollout import tasks
+from moie.rollout import spaces, specs, tasks
 from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
 from moie.rollout.policy import Policy
 from moie.rollout.pool import Pool
 from moie.rollout.scaling import Scaling
+from moie.rollout.seeding import ignored_seed
 from moie.runs import checkpoint, metrics, policy_file
 from moie.runs.backlog import Backlog, Row
 from moie.runs.checkpoint import Checkpoint, Counters
@@ -26,7 +27,7 @@ from moie.runs.config import RunConfig
 from moie.runs.deployment import deploy, first_policy, scaling_of
 from moie.runs.directory import RunDirectory
 from moie.runs.evaluation import longest_episode
-from moie.runs.files import as_json, remove_leftovers, write_bytes
+from moie.runs.files import as_json, remove_leftovers, typed, write_bytes
 from moie.runs.progress import Progress
 from moie.runs.records import Records, summary
 from moie.runs.reporting import check_finite, numbers, truth_of, whole
@@ -70,9 +71,8 @@ class Training:
         """`is_new`: a run that is not kept unless there is an iteration."""
         self.run, self.config, self.machinery = run, config, machinery
         self._is_new = is_new
-        env = tasks.make(config.task, packaged=machinery.packaged_env)
-        try:
-            tasks.check_spaces(env)
+        with tasks.opened(config.task, packaged=machinery.packaged_env) as env:
+            spaces.check(env)
             self._shape = tuple(
                 math.prod(space.shape or ()) for space in (env.observation_space, env.action_space)
             )
@@ -80,8 +80,6 @@ class Training:
             self.state = learner.start_jit(config.learner, *self._shape, key=key)
             self.policy = first_policy(config, env, self.state.policy)
             self._longest = longest_episode(env)
-        finally:
-            env.close()
         self.counters = Counters()
         self.waiting: tuple[tuple[Row, Policy | None], ...] = ()
         self._saved = self.counters
@@ -107,7 +105,7 @@ class Training:
         remove_leftovers(run.path)
         remove_leftovers(run.checkpoints)
         run.fault_file.unlink(missing_ok=True)
-        spec, limits = tasks.spec_json(config.task), (machinery.workers, machinery.worker_timeout)
+        spec, limits = specs.pack(config.task), (machinery.workers, machinery.worker_timeout)
         try:
             with (
                 closing(Records(run.metrics_file, run.tensorboard, written)) as records,
@@ -124,19 +122,21 @@ class Training:
             if self._is_for_nothing:
                 raise EnvironmentFault(
                     f"{error}; no iteration was complete, so nothing is kept: the same command "
-                    "repeats it"
+                    "repeats it",
+                    error.record,
                 ) from error
             write_bytes(run.fault_file, as_json(error.record))
             raise EnvironmentFault(
                 f"{error}; what repeats it is in {run.fault_file}; the run stopped after "
-                f"iteration {self.counters.iteration}, 'moie resume {run.path}' goes on there"
+                f"iteration {self.counters.iteration}, '{typed('resume', run.path)}' goes on there",
+                error.record,
             ) from error
         except Stopped as stop:
             if self._is_for_nothing:
                 raise Stopped(BEFORE_THE_FIRST) from stop
             raise Stopped(
                 f"stopped after iteration {self.counters.iteration} of {config.iterations}; "
-                f"go on with: moie resume {run.path}"
+                f"go on with: {typed('resume', run.path)}"
             ) from stop
 
     @property
@@ -145,6 +145,10 @@ class Training:
 
     def _go(self, session: Session) -> None:
         backlog, show = session.backlog, self.machinery.progress.show
+        if self.counters.iteration == 0:
+            warning = ignored_seed(session.pool, self.policy, self.config.seed)
+            if warning is not None:
+                self.machinery.progress.note(warning)
         for row, policy in self.waiting:
             backlog.begin(row["iteration"], policy, row)
         try:

@@ -11,7 +11,7 @@ import numpy as np
 
 from moie.rollout import truth
 from moie.rollout.episode import Episode
-from moie.rollout.policy import Mixture, Policy
+from moie.rollout.policy import Mixture
 from moie.runs.evaluation import Evaluation, Evaluator, standard_error, summary
 
 Reading = Literal["literal", "pairs", "guide", "no", "unknown"]
@@ -105,21 +105,3 @@ def measure_truth(
         pair=earned(truth.led(policy, 2), "leading pair"),
         default=earned(truth.default_only(policy), "default action alone"),
     )
-
-
-def evaluate(
-    policy: Policy,
-    episodes: int,
-    seed: int,
-    workers: int,
-    worker_timeout: float = 300.0,
-    check: Callable[[], None] = lambda: None,
-) -> tuple[list[Evaluation], Truth | None]:
-    """Both kinds of actions, and for a mixture how literally it may be taken; the same seed gives
-    the same numbers, whatever the number of workers."""
-    with Evaluator(policy.task, seed, workers, worker_timeout, check) as evaluator:
-        found = evaluator.episodes(policy, episodes)
-        evaluations = [summary(kind, some) for kind, some in found.items()]
-        if not isinstance(policy, Mixture):
-            return evaluations, None
-        return evaluations, measure_truth(policy, found["mean"], evaluator)

@@ -48,7 +48,7 @@ class Resources:
 class Cluster:
     """A Ray cluster that we are connected to."""
 
-    def __init__(self, ray: Any, resources: Resources, specs: dict[str, str]):
+    def __init__(self, ray: Any, resources: Resources, specs: dict[str, bytes]):
         """`specs`: of each task, what a process that has not registered it needs."""
         self._ray, self._resources, self._specs = ray, resources, specs
         self._work = ray.remote(
@@ -80,7 +80,7 @@ class Cluster:
             Assignment(
                 path=str((folder / planned.name).absolute()),
                 config=to_json(planned.config),
-                spec=self._specs.get(planned.config.task, ""),
+                spec=self._specs[planned.config.task],
                 workers=self._resources.cpus_per_run,
                 timeout=self._resources.worker_timeout,
                 foreign=() if here in sys.path else (here,),
@@ -146,7 +146,7 @@ def _use_token() -> None:
 
 
 @contextlib.contextmanager
-def connected(resources: Resources, specs: dict[str, str]) -> Iterator[Cluster]:
+def connected(resources: Resources, specs: dict[str, bytes]) -> Iterator[Cluster]:
     """Join a cluster, or start one of our own; leave or stop it in the end."""
     check(resources)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

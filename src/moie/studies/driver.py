@@ -29,8 +29,8 @@ class Brief:
     folder: str
     runs: list[tuple[str, dict[str, Any]]]
     """Names and configurations."""
-    specs: dict[str, str]
-    """Of each task, see `tasks.spec_json`."""
+    specs: dict[str, bytes]
+    """Of each task, see `rollout.specs`."""
     resources: dict[str, Any]
     is_first: bool
     """No driver before it had a cluster."""

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from moie.learn.config import ALGORITHMS, has_experts
-from moie.runs.config import flat, unused_settings
+from moie.runs.config import ONLY_SHOWN, flat, unused_settings
 from moie.studies.curves import ATTENTION, Curves, completed, is_evaluation
 
 NAMES = {
@@ -40,6 +40,7 @@ MEASURES = {
 }
 """What is compared, and the columns that have it."""
 NOT_THE_LEARNER = (
+    *ONLY_SHOWN,
     "task",
     "seed",
     "iterations",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from moie.errors import InputError, Stopped
-from moie.rollout import tasks
+from moie.rollout import specs
 from moie.runs.config import to_json
 from moie.runs.files import writing
 from moie.studies.cluster import Resources
@@ -137,7 +137,7 @@ class Supervision:
         brief = Brief(
             folder=str(self._folder.absolute()),
             runs=[(one.name, to_json(one.config)) for one in self._planned],
-            specs={task: tasks.spec_json(task) for task in {p.config.task for p in self._planned}},
+            specs={task: specs.pack(task) for task in {p.config.task for p in self._planned}},
             resources=dataclasses.asdict(self._resources),
             is_first=is_first,
         )

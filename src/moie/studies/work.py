@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from moie.errors import Busy, InputError, Stopped
-from moie.rollout import tasks
+from moie.rollout import specs
 from moie.runs.config import differences, from_json
 from moie.runs.directory import RunDirectory
 from moie.runs.machinery import machinery
@@ -35,8 +35,8 @@ class Assignment:
 
     path: str
     config: dict[str, Any]
-    spec: str
-    """Of the task, as `tasks.spec_json` has it."""
+    spec: bytes
+    """Of the task, as `specs.pack` gives it."""
     workers: int
     timeout: float
     foreign: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ def work(given: Assignment) -> Outcome:
     error = details = ""
     try:
         sys.path[:] = [folder for folder in sys.path if folder not in given.foreign]
-        tasks.adopt(given.spec)
+        specs.unpack(given.spec)
         _train_or_resume(given)
     except Stopped as stop:
         end, error = "stopped", str(stop)
