@@ -158,7 +158,11 @@ def test_a_policy_file_that_is_none_is_refused(
         (("moie-run", "other-run"), "run.json cannot be read: it was not written by moie"),
         (('"experts"', '"exprets"'), "unknown setting 'exprets'; did you mean experts"),
         (('"seed": 0', '"seed": "0"'), "seed is '0', expected a value of type int"),
-        (("Pendulum-v1", "Pendulum-v7"), "task = 'Pendulum-v7', the run was started with"),
+        (("Pendulum-v1", "Pendulum-v7"), "trained on an unknown environment"),
+        (
+            ("Pendulum-v1", "MountainCarContinuous-v0"),
+            "task = 'MountainCarContinuous-v0', the run was started with",
+        ),
         (("{", ""), "run.json cannot be read"),
     ],
 )

@@ -156,7 +156,7 @@ def test_nothing_in_a_json_file_is_more_than_an_input_error(content: str, run: P
 POLICY = {
     "learner.policy.temperature": (2.0, "temperature = 2.0, the run was started with 1.0"),
     "seed": (7, "seed = 7, the run was started with 0"),
-    "task": ("Pendulum-v7", "task = 'Pendulum-v7', the run was started with 'Pendulum-v1'"),
+    "task": ("MountainCarContinuous-v0", "task = 'MountainCarContinuous-v0', the run was started with 'Pendulum-v1'"),
 }
 OTHER = {
     "learner.update.epochs": (3, "epochs = 3, the run was started with 2"),
