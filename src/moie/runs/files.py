@@ -6,12 +6,36 @@ import json
 import math
 import os
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from moie.errors import InputError
+
+
+def read_file(
+    path: Path, largest: int, check: Callable[[bytes, int], None] = lambda start, n_bytes: None
+) -> bytes:
+    """The content of a regular file: a device or a pipe may have no end.
+
+    `check` gets the first 8 bytes and the size, and may raise before the rest is read.
+    """
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise InputError(f"{path} is not a regular file")
+            if found.st_size > largest:
+                raise InputError(f"{path} has {found.st_size} bytes, expected at most {largest}")
+            start = file.read(8)
+            check(start, found.st_size)
+            return start + file.read(largest)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:  # a NUL in its name
+        raise InputError(f"cannot read {str(path)!r}: {error}") from error
 
 
 @contextlib.contextmanager
