@@ -120,10 +120,18 @@ class Policy(abc.ABC):
             np.where(high > self.action_high, np.nextafter(high, -top), high),
         )
 
+    @cached_property
+    def _double_bounds(self) -> tuple[Array, Array]:
+        """The same bounds in double precision."""
+        low, high = self._single_bounds
+        return low.astype(np.float64), high.astype(np.float64)
+
     def clipped(self, actions: ArrayLike) -> NDArray[np.float32]:
         """Actions as the environment receives them."""
-        low, high = self._single_bounds
-        return np.minimum(np.maximum(actions, low), high).astype(np.float32, copy=False)
+        given = np.asarray(actions)
+        # Bounds of the same type: to mix them is slower, to round first might overflow.
+        low, high = self._single_bounds if given.dtype == np.float32 else self._double_bounds
+        return np.minimum(np.maximum(given, low), high).astype(np.float32, copy=False)
 
     @cached_property
     def _generator(self) -> np.random.Generator:
@@ -211,9 +219,13 @@ class Mixture(Policy):
     def _action_offsets(self) -> Array:
         return self.actions - self.default_action
 
+    @cached_property
+    def _states_at_once(self) -> int:
+        return max(1, HELD // max(1, self.prototypes.size))
+
     def squared_distances(self, states: Array) -> Array:
         """(N, K) squared distances of scaled features, for states as rows (N, d)."""
-        some = max(1, HELD // max(1, self.prototypes.size))
+        some = self._states_at_once
         if len(states) > some:
             parts = [states[i : i + some] for i in range(0, len(states), some)]
             return np.concatenate([self.squared_distances(part) for part in parts])
@@ -228,7 +240,7 @@ class Mixture(Policy):
     def memberships(self, states: Array) -> Array:
         """(N, K) memberships (eq. 1 of the paper), for states as rows (N, d)."""
         strength = self.weights * self.activations(states)
-        return strength / (strength.sum(axis=1, keepdims=True) + 1.0)
+        return strength / (np.add.reduce(strength, axis=1, keepdims=True) + 1.0)
 
     def means(self, states: Array) -> Array:
         """(N, A) mean actions, not clipped."""
