@@ -134,18 +134,30 @@ def resume(
     path: str | os.PathLike[str],
     *,
     iterations: int | None = None,
+    trust_task: bool = False,
     workers: int | None = None,
     worker_timeout: float = 300.0,
     packaged_env: bool = False,
     quiet: bool = False,
 ) -> Run:
-    """Go on with a run that was stopped or killed, exactly where it would have gone."""
+    """Go on with a run that was stopped or killed, exactly where it would have gone.
+    `trust_task`: see `check_consent`."""
+    from moie.runs.directory import RunDirectory
     from moie.runs.machinery import machinery
 
+    check_consent(RunDirectory.open(Path(path)).read_config().task, trust_task, path)
     with machinery(workers, worker_timeout, packaged_env, quiet) as parts:
         from moie.runs import training
 
         return Run(training.resume(Path(path), parts, iterations).path)
+
+
+def check_consent(task: str, trust_task: bool, path: str | os.PathLike[str]) -> None:
+    """InputError where a run or a policy file names a task "module:Id" of a module that is neither
+    ours nor loaded already: to import it needs the user's consent, `trust_task`."""
+    from moie.rollout import trust
+
+    trust.check_consent(task, trust_task, path)
 
 
 def _settings(episodes: int, seed: int, loss: float, workers: int | None, **options: Any) -> Any:
@@ -169,10 +181,12 @@ def explain(
     actions: str = "mean",
     pruning: bool = True,
     pictures: bool = True,
+    trust_task: bool = False,
     workers: int | None = None,
     quiet: bool = False,
 ) -> Path:
-    """Write the explanation of a run's policy, or of a policy file's; the path of its report."""
+    """Write the explanation of a run's policy, or of a policy file's; the path of its report.
+    `trust_task`: see `check_consent`."""
     from moie.explain.explanation import explain_run
     from moie.learn.config import require
     from moie.runs.progress import Stages
@@ -181,6 +195,7 @@ def explain(
     options = {"actions": actions, "with_pruning": pruning, "with_pictures": pictures}
     settings = _settings(episodes, seed, loss, workers, **options)
     folder = None if out is None else Path(out)
+    check_consent(load(path).task, trust_task, path)
     with stoppable() as check:
         return explain_run(Path(path), folder, settings, Stages(quiet), check)
 
@@ -192,15 +207,17 @@ def prune(
     out: str | os.PathLike[str] | None = None,
     episodes: int = 10,
     seed: int = 2_000_000,
+    trust_task: bool = False,
     workers: int | None = None,
     quiet: bool = False,
 ) -> tuple[dict[str, Any], Path]:
     """Remove the experts that a policy does not need: what was measured, and the smaller policy's
-    file."""
+    file. `trust_task`: see `check_consent`."""
     from moie.explain.explanation import prune_run
     from moie.runs.progress import Stages
 
     settings = _settings(episodes, seed, loss, workers)
     file = None if out is None else Path(out)
+    check_consent(load(path).task, trust_task, path)
     with stoppable() as check:
         return prune_run(Path(path), file, settings, Stages(quiet), check)

@@ -27,6 +27,13 @@ Timeout = Annotated[
 Packaged = Annotated[
     bool, _help("Step PyBullet's walkers as they are packaged. Slower; changes no result.")
 ]
+TrustTask = Annotated[
+    bool,
+    _help(
+        "Import the module of a task 'module:Id' that the run or the file names. It may execute "
+        "anything: only for files that you trust."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class Resume:
     """The run directory."""
     iterations: int | None = None
     """Learn up to this many iterations instead of those the run was started with."""
+    trust_task: TrustTask = False
     workers: Workers = None
     worker_timeout: Timeout = 300.0
     packaged_env: Packaged = False
@@ -66,6 +74,7 @@ class Evaluate:
     """Episodes of each kind."""
     seed: int = field(default=1_000_000)
     """Of the episodes."""
+    trust_task: TrustTask = False
     workers: Workers = None
 
 
@@ -90,6 +99,7 @@ class Explain:
     """Whether to look for the smallest policy that is good enough."""
     pictures: bool = True
     """Whether to draw prototypes and a video."""
+    trust_task: TrustTask = False
     workers: Workers = None
 
 
@@ -107,6 +117,7 @@ class Prune:
     """Episodes of each kind of actions after each removal; twice as many confirm the choice."""
     seed: int = 2_000_000
     """Of the episodes."""
+    trust_task: TrustTask = False
     workers: Workers = None
 
 

@@ -87,6 +87,7 @@ def resume(arguments: Sequence[str]) -> None:
         api.resume(
             given.run,
             iterations=given.iterations,
+            trust_task=given.trust_task,
             workers=given.workers,
             worker_timeout=given.worker_timeout,
             packaged_env=given.packaged_env,
@@ -106,6 +107,7 @@ def evaluate(arguments: Sequence[str]) -> None:
     require(given.seed >= 0, "seed", given.seed, "zero or more")
     workers = n_workers(given.workers)
     policy = api.load(given.run)
+    api.check_consent(policy.task, given.trust_task, given.run)
     from moie.runs.truth import evaluate as measure
 
     with stoppable() as check:
@@ -174,6 +176,7 @@ def explain(arguments: Sequence[str]) -> None:
         actions=given.actions,
         pruning=given.pruning,
         pictures=given.pictures,
+        trust_task=given.trust_task,
         workers=given.workers,
     )
     print(f"report: {report}")
@@ -205,6 +208,7 @@ def prune(arguments: Sequence[str]) -> None:
         out=given.out,
         episodes=given.episodes,
         seed=given.seed,
+        trust_task=given.trust_task,
         workers=given.workers,
     )
     from moie.explain.program import pruning_table

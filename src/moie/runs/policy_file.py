@@ -24,7 +24,8 @@ otherwise."""
 LARGEST_FILE, LARGEST_HEADER = 2**30, 2**23
 """Bytes; beyond these a file is not read."""
 DIGEST = "sha256"
-"""Of everything else in the file. Files of earlier versions have none."""
+"""Of all but the names, which a person may change. Files of earlier versions have none."""
+NAMES = ("task", "feature_names", "action_names")
 KINDS = {"mixture": Mixture, "network": Network, "linear": Linear}
 
 
@@ -83,7 +84,7 @@ def to_bytes(policy: Policy) -> bytes:
 
 def _digest(header: dict, tensors: dict[str, np.ndarray]) -> str:
     """Of the rest of the header, and of every tensor with its name, type and shape."""
-    rest = {name: value for name, value in header.items() if name != DIGEST}
+    rest = {name: value for name, value in header.items() if name not in (DIGEST, *NAMES)}
     found = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
     for name, array in sorted(tensors.items()):
         found.update(json.dumps([name, array.dtype.str, array.shape]).encode())

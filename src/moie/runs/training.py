@@ -20,6 +20,7 @@ from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
 from moie.rollout.policy import Policy
 from moie.rollout.pool import Pool
 from moie.rollout.scaling import Scaling
+from moie.rollout.trust import resume_command
 from moie.runs import checkpoint, policy_file
 from moie.runs.backlog import Backlog, Row
 from moie.runs.checkpoint import Checkpoint, Counters
@@ -124,12 +125,13 @@ class Training:
             write_bytes(run.fault_file, as_json(error.record))
             raise EnvironmentFault(
                 f"{error}; what repeats it is in {run.fault_file}; the run stopped after "
-                f"iteration {self.counters.iteration}, 'moie resume {run.path}' goes on there"
+                f"iteration {self.counters.iteration}, "
+                f"'{resume_command(run.path, config.task)}' goes on there"
             ) from error
         except Stopped as stop:
             raise Stopped(
                 f"stopped after iteration {self.counters.iteration} of {config.iterations}; "
-                f"go on with: moie resume {run.path}"
+                f"go on with: {resume_command(run.path, config.task)}"
             ) from stop
 
     def _go(self, session: Session) -> None:
