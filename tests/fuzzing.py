@@ -11,6 +11,7 @@ well-formed. The same content and seed give the same damage.
 """
 
 import contextlib
+import copy
 import json
 import random
 import signal
@@ -232,22 +233,27 @@ def _changed_tree(tree: Any, chance: random.Random) -> Any:
         tree[key] = _changed_tree(value, chance)
         return tree
     if not isinstance(tree, dict | list) or not tree:
-        return chance.choice(NASTY)
+        return _nasty(chance)
     key = chance.choice([key for key, _ in _items(tree)])
     change = chance.choice(("value", "value", "value", "near", "near", "drop", "double", "rename"))
     if change == "value":
-        tree[key] = chance.choice(NASTY)
+        tree[key] = _nasty(chance)
     elif change == "near":
         tree[key] = _near(tree[key], chance)
     elif change == "drop":
         del tree[key]
     elif isinstance(tree, list):
-        tree.insert(chance.randrange(len(tree) + 1), tree[key])
+        tree.insert(chance.randrange(len(tree) + 1), copy.deepcopy(tree[key]))
     elif change == "double":
-        tree[f"{key}2"] = tree[key]
+        tree[f"{key}2"] = copy.deepcopy(tree[key])
     else:
         tree[chance.choice(("", "x", f"{key} ", "__class__"))] = tree.pop(key)
     return tree
+
+
+def _nasty(chance: random.Random) -> Any:
+    """A copy: lists and objects may be changed further."""
+    return copy.deepcopy(chance.choice(NASTY))
 
 
 def _items(tree: Any) -> list[tuple[Any, Any]]:

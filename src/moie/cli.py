@@ -4,6 +4,7 @@ import os
 import sys
 
 from moie.errors import InputError, Stopped
+from moie.terminal import say
 
 USAGE = """\
 usage: moie COMMAND ...
@@ -29,13 +30,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; 0 if it succeeded, 2 for bad input, 130 if the user stopped it."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(USAGE)
+        say(USAGE)
         return 0 if arguments else 2
     try:
         if arguments[0] in ("-V", "--version"):
             from moie import __version__
 
-            print(f"moie {__version__}")
+            say(f"moie {__version__}")
             return 0
         from moie import commands
 
@@ -44,16 +45,16 @@ def main(arguments: list[str] | None = None) -> int:
     except SystemExit as stop:  # a command's --help
         return int(stop.code or 0)
     except InputError as error:
-        print(f"moie: {error}", file=sys.stderr)
+        say(f"moie: {error}", sys.stderr)
         return 2
     except Stopped as stop:
-        print(f"moie: {stop}", file=sys.stderr)
+        say(f"moie: {stop}", sys.stderr)
         return 130
     except KeyboardInterrupt:
-        print("moie: interrupted", file=sys.stderr)
+        say("moie: interrupted", sys.stderr)
         return 130
     except PermissionError as error:
-        print(f"moie: no permission for {error.filename}: {error.strerror}", file=sys.stderr)
+        say(f"moie: no permission for {error.filename}: {error.strerror}", sys.stderr)
         return 2
     except BrokenPipeError:  # `moie show RUN | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from moie.errors import InputError
 from moie.rollout.observation import rows_of
+from moie.terminal import printable
 
 Array = NDArray[np.float64]
 HELD = 4_000_000
@@ -53,7 +54,8 @@ class Explanation:
             if m > 5e-4
         ]
         lines.append(f"  default    membership {self.default_share:6.1%}")
-        differs = ", ".join(f"{name} {value:+.3g}" for name, value in self.differences[:4])
+        some = self.differences[:4]
+        differs = ", ".join(f"{printable(name)} {value:+.3g}" for name, value in some)
         lines.append(f"nearest prototype: expert {self.nearest}; the state differs by {differs}")
         return "\n".join(lines)
 
@@ -93,10 +95,8 @@ class Policy(abc.ABC):
 
     def explain(self, observation: ArrayLike) -> Explanation:
         """Memberships, default share and nearest prototypes in one state."""
-        raise InputError(
-            f"a policy of {self.trained.get('algorithm', 'this kind')} has no experts: "
-            "there is nothing to explain"
-        )
+        learner = printable(self.trained.get("algorithm", "this kind"))
+        raise InputError(f"a policy of {learner} has no experts: there is nothing to explain")
 
     def without_origins(self) -> "Policy":
         """The same policy for acting alone."""
