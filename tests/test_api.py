@@ -137,20 +137,21 @@ policy.predict([0.1, 0.2, 0.3]), policy.explain([0.1, 0.2, 0.3])
 # layer -> the layers of moie that it may import
 BELOW = {
     "errors": set(),
+    "terminal": set(),
     "core": set(),
     "learn": {"core", "errors"},
-    "rollout": {"core", "errors"},
-    "runs": {"core", "learn", "rollout", "errors"},
+    "rollout": {"terminal", "core", "errors"},
+    "runs": {"terminal", "core", "learn", "rollout", "errors"},
     "presets": {"learn", "rollout", "runs"},
-    "explain": {"core", "learn", "rollout", "runs", "errors"},
-    "studies": {"errors", "learn", "rollout", "runs", "explain", "presets"},
+    "explain": {"terminal", "core", "learn", "rollout", "runs", "errors"},
+    "studies": {"terminal", "errors", "learn", "rollout", "runs", "explain", "presets"},
     "api": {"errors", "learn", "rollout", "runs", "explain", "presets"},
     "arguments": {"runs"},
     "commands": {
-        *("api", "arguments", "errors", "learn", "rollout"),
+        *("api", "arguments", "errors", "learn", "rollout", "terminal"),
         *("runs", "explain", "presets", "studies"),
     },
-    "cli": {"commands", "errors", "moie"},
+    "cli": {"terminal", "commands", "errors", "moie"},
     "__init__": {"api", "errors", "studies"},
     "__main__": {"cli"},
 }

@@ -152,39 +152,42 @@ def resume(
     *,
     iterations: int | None = None,
     task: str | None = None,
+    trust_task: bool = False,
     workers: int | None = None,
     worker_timeout: float = 300.0,
     packaged_env: bool = False,
     quiet: bool = False,
 ) -> Run:
-    """Go on with a run that was stopped or killed, exactly where it would have gone. `task`: see
-    `find_task`."""
+    """Go on with a run that was stopped or killed, exactly where it would have gone. `task` and
+    `trust_task`: see `find_task`."""
     from moie.runs.config import whole
     from moie.runs.directory import RunDirectory
     from moie.runs.machinery import machinery
 
     if iterations is not None:
         iterations = whole("iterations", iterations)
-    find_task(RunDirectory.open(Path(path)).read_config().task, task, path)
+    find_task(RunDirectory.open(Path(path)).read_config().task, task, trust_task, path)
     with machinery(workers, worker_timeout, packaged_env, quiet) as parts:
         from moie.runs import lifecycle
 
         return Run(lifecycle.resume(Path(path), parts, iterations).path)
 
 
-def find_task(name: str, given: str | None, path: str | os.PathLike[str]) -> None:
+def find_task(name: str, given: str | None, trust_task: bool, path: str | os.PathLike[str]) -> None:
     """Make the task of a run or a policy file known here. One that a script or a notebook of the
     user's registered is not, in another process: then `given`, "MODULE:ID", says which module
-    registers it."""
+    registers it. A module that only the file names is imported with the user's consent,
+    `trust_task`, unless it is one of ours or loaded already."""
     from moie.learn.config import require
-    from moie.rollout import tasks
+    from moie.rollout import tasks, trust
 
     bare = tasks.bare(name)
     if given is not None:
         module, env_id = given.rpartition(":")[0], tasks.bare(given)
         require(bool(module) and env_id == bare, "task", given, f"MODULE:{bare}")
         tasks.resolve(given)
-    elif name == bare:
+    trust.check_consent(name, trust_task, path)
+    if given is None and name == bare:
         try:
             tasks.resolve(name)
         except tasks.Unknown as error:
@@ -200,17 +203,18 @@ def evaluate(
     episodes: int = 20,
     seed: int = 1_000_000,
     task: str | None = None,
+    trust_task: bool = False,
     workers: int | None = None,
 ) -> Measured:
     """Measure a run's policy, or a policy file's: `print` it, or look at `sampled.mean`,
-    `mean.returns` and so on. `task`: see `find_task`."""
+    `mean.returns` and so on. `task` and `trust_task`: see `find_task`."""
     from moie.runs.config import whole
     from moie.runs.machinery import n_workers
     from moie.runs.measured import evaluate as measure
 
     episodes, seed = whole("episodes", episodes), whole("seed", seed, 0)
     count, policy = n_workers(workers), load(path)
-    find_task(policy.task, task, path)
+    find_task(policy.task, task, trust_task, path)
     with stoppable() as check:
         return measure(policy, episodes, seed, count, check=check)
 
@@ -237,11 +241,12 @@ def explain(
     pruning: bool = True,
     pictures: bool = True,
     task: str | None = None,
+    trust_task: bool = False,
     workers: int | None = None,
     quiet: bool = False,
 ) -> Path:
     """Write the explanation of a run's policy, or of a policy file's; the path of its report.
-    `task`: see `find_task`."""
+    `task` and `trust_task`: see `find_task`."""
     from moie.explain.explanation import explain_run
     from moie.learn.config import require
     from moie.runs.progress import Stages
@@ -250,7 +255,7 @@ def explain(
     options = {"actions": actions, "with_pruning": pruning, "with_pictures": pictures}
     settings = _settings(episodes, seed, loss, workers, **options)
     folder = None if out is None else Path(out)
-    find_task(load(path).task, task, path)
+    find_task(load(path).task, task, trust_task, path)
     with stoppable() as check:
         return explain_run(Path(path), folder, settings, Stages(quiet), check)
 
@@ -263,16 +268,17 @@ def prune(
     episodes: int = 10,
     seed: int = 2_000_000,
     task: str | None = None,
+    trust_task: bool = False,
     workers: int | None = None,
     quiet: bool = False,
 ) -> tuple[dict[str, Any], Path]:
     """Remove the experts that a policy does not need: what was measured, and the smaller policy's
-    file. `task`: see `find_task`."""
+    file. `task` and `trust_task`: see `find_task`."""
     from moie.explain.explanation import prune_run
     from moie.runs.progress import Stages
 
     settings = _settings(episodes, seed, loss, workers)
     file = None if out is None else Path(out)
-    find_task(load(path).task, task, path)
+    find_task(load(path).task, task, trust_task, path)
     with stoppable() as check:
         return prune_run(Path(path), file, settings, Stages(quiet), check)

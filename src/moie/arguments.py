@@ -35,6 +35,13 @@ TaskOfFile = Annotated[
         metavar="MODULE:ID",
     ),
 ]
+TrustTask = Annotated[
+    bool,
+    _help(
+        "Import the module of a task 'module:Id' that the run or the file names. It may execute "
+        "anything: only for files that you trust."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,7 @@ class Resume:
     iterations: int | None = None
     """Learn up to this many iterations instead of those the run was started with."""
     task: TaskOfFile = None
+    trust_task: TrustTask = False
     workers: Workers = None
     worker_timeout: Timeout = 300.0
     packaged_env: Packaged = False
@@ -76,6 +84,7 @@ class Evaluate:
     seed: int = field(default=1_000_000)
     """Of the episodes."""
     task: TaskOfFile = None
+    trust_task: TrustTask = False
     workers: Workers = None
 
 
@@ -101,6 +110,7 @@ class Explain:
     pictures: bool = True
     """Whether to draw prototypes and a video."""
     task: TaskOfFile = None
+    trust_task: TrustTask = False
     workers: Workers = None
 
 
@@ -119,6 +129,7 @@ class Prune:
     seed: int = 2_000_000
     """Of the episodes."""
     task: TaskOfFile = None
+    trust_task: TrustTask = False
     workers: Workers = None
 
 

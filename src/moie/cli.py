@@ -6,6 +6,7 @@ import os
 import sys
 
 from moie.errors import EnvironmentFault, InputError, Stopped
+from moie.terminal import say
 
 USAGE = """\
 usage: moie COMMAND ...
@@ -43,13 +44,13 @@ def main(arguments: list[str] | None = None) -> int:
         if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
             _signal.signal(_signal.SIGINT, _leave)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(USAGE)
+        say(USAGE)
         return 0 if arguments else 2
     try:
         if arguments[0] in ("-V", "--version"):
             from moie import __version__
 
-            print(f"moie {__version__}")
+            say(f"moie {__version__}")
             return 0
         from moie import commands
 
@@ -59,17 +60,17 @@ def main(arguments: list[str] | None = None) -> int:
         return int(stop.code or 0)
     except InputError as error:
         if isinstance(error, EnvironmentFault) and error.last_lines:
-            print(*error.last_lines, sep="\n", file=sys.stderr)
-        print(f"moie: {error}", file=sys.stderr)
+            say("\n".join(error.last_lines), sys.stderr)
+        say(f"moie: {error}", sys.stderr)
         return 2
     except Stopped as stop:
-        print(f"moie: {stop}", file=sys.stderr)
+        say(f"moie: {stop}", sys.stderr)
         return 130
     except KeyboardInterrupt:
-        print("moie: interrupted", file=sys.stderr)
+        say("moie: interrupted", sys.stderr)
         return 130
     except PermissionError as error:
-        print(f"moie: no permission for {error.filename}: {error.strerror}", file=sys.stderr)
+        say(f"moie: no permission for {error.filename}: {error.strerror}", sys.stderr)
         return 2
     except BrokenPipeError:  # `moie show RUN | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,10 +4,8 @@ import argparse
 import contextlib
 import difflib
 import io
-import json
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
@@ -18,6 +16,7 @@ from moie.errors import InputError
 from moie.runs.config import with_settings
 from moie.runs.files import typed
 from moie.studies import interface
+from moie.terminal import say
 
 Arguments = TypeVar("Arguments")
 
@@ -52,7 +51,7 @@ def train(arguments: Sequence[str]) -> None:
         line = "moie train TASK [settings]; see 'moie tasks' and 'moie train TASK --help'"
         if not wants_help:
             raise InputError(f"the task is missing: {line}")
-        print(f"usage: {line}")
+        say(f"usage: {line}")
         return
     preset = api.task_preset(arguments[0], _algorithm_in(arguments))
     given = _parse(Train, arguments[1:], f"train {arguments[0]}", default=Train(preset))
@@ -80,6 +79,7 @@ def resume(arguments: Sequence[str]) -> None:
             given.run,
             iterations=given.iterations,
             task=given.task,
+            trust_task=given.trust_task,
             workers=given.workers,
             worker_timeout=given.worker_timeout,
             packaged_env=given.packaged_env,
@@ -88,8 +88,8 @@ def resume(arguments: Sequence[str]) -> None:
 
 
 def _say_where(run: api.Run) -> None:
-    print(f"run: {run.path}")
-    print(f"look at it with: {typed('show', run.path)}")
+    say(f"run: {run.path}")
+    say(f"look at it with: {typed('show', run.path)}")
 
 
 def evaluate(arguments: Sequence[str]) -> None:
@@ -100,9 +100,10 @@ def evaluate(arguments: Sequence[str]) -> None:
         episodes=given.episodes,
         seed=given.seed,
         task=given.task,
+        trust_task=given.trust_task,
         workers=given.workers,
     )
-    print(found)
+    say(found)
 
 
 def show(arguments: Sequence[str]) -> None:
@@ -110,14 +111,16 @@ def show(arguments: Sequence[str]) -> None:
     given = _parse(Show, arguments, "show")
     from moie.explain.program import program
 
-    print(program(api.load(given.run)))
+    say(program(api.load(given.run)))
 
 
 def explain(arguments: Sequence[str]) -> None:
     """`moie explain RUN`."""
     given = _parse(Explain, arguments, "explain")
     if given.state is not None:
-        print(api.load(given.run).explain(read_state(given.state)))
+        from moie.explain.state import read_state
+
+        say(api.load(given.run).explain(read_state(given.state)))
         return
     report = api.explain(
         given.run,
@@ -129,26 +132,10 @@ def explain(arguments: Sequence[str]) -> None:
         pruning=given.pruning,
         pictures=given.pictures,
         task=given.task,
+        trust_task=given.trust_task,
         workers=given.workers,
     )
-    print(f"report: {report}")
-
-
-def read_state(path: Path) -> Any:
-    """Numbers of one state from a file."""
-    import numpy as np
-
-    try:
-        if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
-        return np.asarray(json.loads(path.read_text()), dtype=np.float64)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, TypeError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(
-            f"{path} is not a state: {reason}; expected a JSON list of numbers or a .npy file"
-        ) from error
+    say(f"report: {report}")
 
 
 def prune(arguments: Sequence[str]) -> None:
@@ -161,12 +148,13 @@ def prune(arguments: Sequence[str]) -> None:
         episodes=given.episodes,
         seed=given.seed,
         task=given.task,
+        trust_task=given.trust_task,
         workers=given.workers,
     )
     from moie.explain.program import pruning_table
 
-    print(pruning_table(found))
-    print(f"policy: {file}")
+    say(pruning_table(found))
+    say(f"policy: {file}")
 
 
 def study(arguments: Sequence[str]) -> None:
@@ -178,11 +166,13 @@ def study(arguments: Sequence[str]) -> None:
         from moie.studies.progress import report
 
         found = interface.study_status(given.study, **options)
-        print(report(found.name, found.statuses))
-        print("".join(f"  misfit   {line}\n" for line in found.misfits), end="")
-        print("".join(f"  damaged  {line}\n" for line in found.damaged), end="")
+        say(report(found.name, found.statuses))
+        for line in found.misfits:
+            say(f"  misfit   {line}")
+        for line in found.damaged:
+            say(f"  damaged  {line}")
         if not found.path.exists():
-            print(f"  there is nothing at {found.path} yet")
+            say(f"  there is nothing at {found.path} yet")
         return
     found = interface.study(
         given.study,
@@ -192,8 +182,8 @@ def study(arguments: Sequence[str]) -> None:
         worker_timeout=given.worker_timeout,
         **options,
     )
-    print(f"runs: {found.path}")
-    print(f"compare them with: {typed('compare', found.path)}")
+    say(f"runs: {found.path}")
+    say(f"compare them with: {typed('compare', found.path)}")
     if found.unfinished:
         lines = [f"  {one.name}: {one.error or one.state}" for one in found.unfinished]
         raise InputError(
@@ -206,7 +196,7 @@ def compare(arguments: Sequence[str]) -> None:
     given = _parse(Compare, arguments, "compare")
     if not given.paths:
         raise InputError("a folder of runs or a file of curves is missing: moie compare PATH ...")
-    print(f"page: {interface.compare(*given.paths, out=given.out, steps=given.steps)}")
+    say(f"page: {interface.compare(*given.paths, out=given.out, steps=given.steps)}")
 
 
 def tasks(arguments: Sequence[str]) -> None:
@@ -216,13 +206,13 @@ def tasks(arguments: Sequence[str]) -> None:
     from moie.presets import PAPER
     from moie.rollout.task_names import TASKS
 
-    print(f"{'name':<18} {'id':<30} {'features':>8} {'actions':>8} {'iterations':>11}  needs")
+    say(f"{'name':<18} {'id':<30} {'features':>8} {'actions':>8} {'iterations':>11}  needs")
     for task in TASKS:
         iterations, _ = PAPER[task.id]
         needs = f"moie[{task.package_extra}]" if task.package_extra else "-"
         counts = f"{len(task.features):>8} {len(task.joints):>8} {iterations:>11}"
-        print(f"{task.short:<18} {task.id:<30} {counts}  {needs}")
-    print(
+        say(f"{task.short:<18} {task.id:<30} {counts}  {needs}")
+    say(
         "\nThese have the paper's settings. Any other Gymnasium id with Box observations and "
         "actions\nworks too ('Hopper-v5', 'my_module:MyEnv-v0'); its features are standardised."
     )

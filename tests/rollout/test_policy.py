@@ -1,5 +1,7 @@
 """The deployed policy: the learner's formulas in NumPy, the signature of Stable-Baselines3."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -90,6 +92,37 @@ def test_sampled_actions_come_from_the_generator() -> None:
     assert sampled.std() == pytest.approx(np.exp(policy.log_std[0]), rel=0.1)
 
 
+def test_sampled_actions_repeat_from_a_seed() -> None:
+    policy = tiny.policy()
+
+    def three() -> list[float]:
+        return [float(policy.predict(STATES[0])[0][0]) for _ in range(3)]
+
+    policy.seed(0)
+    first, later = three(), three()
+    assert len({*first, *later}) == 6
+    policy.seed(0)
+    assert three() == first
+    policy.seed(1)
+    assert three() != first
+    policy.seed()
+    assert three() != first
+    for wrong in (-1, 0.5, True, "0"):
+        with pytest.raises(InputError, match=f"seed is {wrong!r}, expected a whole number"):
+            policy.seed(wrong)
+
+
+def test_sampling_makes_one_generator_and_not_one_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    fresh = np.random.default_rng
+    monkeypatch.setattr(np.random, "default_rng", lambda *seed: made.append(1) or fresh(*seed))
+    policy = tiny.policy()
+    made.clear()
+    for state in STATES:
+        policy.predict(state)
+    assert len(made) == 1
+
+
 @pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (-0.1, 0.1), (-1 / 3, 0.7)])
 def test_actions_are_within_bounds_to_the_last_bit(low: float, high: float) -> None:
     # 0.1 as a single is larger than 0.1 as a double.
@@ -108,6 +141,36 @@ def test_a_wrong_shape_is_named(shape: tuple[int, ...]) -> None:
     with pytest.raises(InputError) as caught:
         tiny.policy().predict(np.zeros(shape))
     assert f"observation has shape {shape}, expected (3,) or a batch (n, 3)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("observation", "words"),
+    [
+        ([0.0, np.nan, 1.0], "observation 'feature 1' is nan, expected a finite number"),
+        ([0.0, 1.0, -np.inf], "observation 'feature 2' is -inf, expected a finite number"),
+        ([[0.0] * 3, [1e300, 0.0, 0.0]], "observation 'feature 0' is 1e+300 in row 1, expected"),
+        (None, "observation is None, expected numbers of shape (3,)"),
+        ("a state", "observation is 'a state', expected numbers"),
+        (["1", "2", "3"], "observation is ['1', '2', '3'], expected numbers"),
+        ([1.0, [2.0], 3.0], "observation is [1.0, [2.0], 3.0], expected numbers"),
+        ({"a": 1}, "observation is {'a': 1}, expected numbers"),
+        (np.zeros(3, complex), "expected numbers of shape (3,)"),
+        ([1, 2, 10**400], "expected numbers of shape (3,)"),
+    ],
+)
+def test_an_observation_that_is_none_is_refused(observation: Any, words: str) -> None:
+    for act in (tiny.policy().predict, tiny.policy().explain):
+        with pytest.raises(InputError) as caught:
+            act(observation)
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.uint16, bool])
+def test_numbers_of_any_kind_are_an_observation(kind: type) -> None:
+    policy, state = tiny.policy(), np.array([1, 0, 1], kind)
+    expected = policy.predict([1.0, 0.0, 1.0], deterministic=True)[0]
+    assert np.array_equal(policy.predict(state, deterministic=True)[0], expected)
+    assert np.isfinite(policy.predict(np.full((9, 3), 9e59), deterministic=True)[0]).all()
 
 
 # --- explain -------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def test_a_run_killed_again_and_again_ends_the_same(undisturbed: Path, tmp_path:
         workers += children(process.pid)
         process.kill()
         process.communicate()
-        words = ["resume", str(run), "--workers", "2"]
+        words = ["resume", str(run), "--trust-task", "--workers", "2"]
     last_kill = time.monotonic()
     finished = tiny.moie_process(*words)
     assert finished.returncode == 0, finished.stderr
@@ -110,7 +110,7 @@ def test_a_run_that_is_told_to_stop_says_how_to_go_on(
     assert process.returncode == 130
     line = said.splitlines()[-1]
     assert line.startswith("moie: stopped after iteration ")
-    assert line.endswith(f"of {ITERATIONS}; go on with: moie resume {run}")
+    assert line.endswith(f"of {ITERATIONS}; go on with: moie resume {run} --trust-task")
     assert "Traceback" not in said
     assert [pid for pid in workers if alive(pid)] == []
     assert 2 <= done(run) < ITERATIONS

@@ -115,7 +115,7 @@ def test_much_damage_is_said_briefly(tmp_path: Path) -> None:
 
 def test_what_is_not_a_plain_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "metrics.jsonl")
-    with pytest.raises(InputError, match=r"metrics.jsonl cannot be read: .* is not a plain file"):
+    with pytest.raises(InputError, match=r"metrics.jsonl cannot be read: it is not a regular file"):
         read(tmp_path / "metrics.jsonl")
 
 

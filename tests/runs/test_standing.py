@@ -128,8 +128,8 @@ def test_only_its_own_files_are_read(name: str, run: Path) -> None:
 def test_pipes_devices_and_huge_files_are_not_read(name: str, run: Path) -> None:
     path = run / "checkpoints" / "000004"
     for make, said in (
-        (os.mkfifo, "is not a plain file"),
-        (lambda file: file.symlink_to("/dev/zero"), "is not a plain file"),
+        (os.mkfifo, "is not a regular file"),
+        (lambda file: file.symlink_to("/dev/zero"), "is not a regular file"),
         (lambda file: (file.touch(), os.truncate(file, 2**40)), "expected at most"),
     ):
         (path / name).unlink()
@@ -156,7 +156,10 @@ def test_nothing_in_a_json_file_is_more_than_an_input_error(content: str, run: P
 POLICY = {
     "learner.policy.temperature": (2.0, "temperature = 2.0, the run was started with 1.0"),
     "seed": (7, "seed = 7, the run was started with 0"),
-    "task": ("MountainCarContinuous-v0", "task = 'MountainCarContinuous-v0', the run was started with 'Pendulum-v1'"),
+    "task": (
+        "MountainCarContinuous-v0",
+        "task = 'MountainCarContinuous-v0', the run was started with 'Pendulum-v1'",
+    ),
 }
 OTHER = {
     "learner.update.epochs": (3, "epochs = 3, the run was started with 2"),

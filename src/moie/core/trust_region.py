@@ -117,17 +117,39 @@ def _mean_step(
     return jnp.where(solvable, jnp.clip(step, 0.0, 1.0), jnp.where(outside, 0.0, 1.0))
 
 
-def less_rounding(bound: ScalarLike, means: Float[Array, "N A"], anchor: Anchor) -> ScalarLike:
-    """The bound, less what rounding may add to the KL where means are large beside sigma.
+def _rounding(bound: ScalarLike, size: Float[Array, " A"], anchor: Anchor) -> Scalar:
+    """What rounding may add to a KL of the bound's size, as a share of the bound, where each mean
+    is a sum of parts of at most that size.
 
-    A relative error u of the means moves z = mean/sigma by u|z|, and a KL of the bound's size by
-    sqrt(2 bound) times that. Below a 20,000th of the bound it is left alone.
+    A relative error u of these parts moves z = mean/sigma by u size/sigma, and such a KL by
+    sqrt(2 bound) times that.
     """
-    largest = jnp.max(jnp.maximum(jnp.abs(means), jnp.abs(anchor.means)), axis=0)
-    unit = 0.5 * float(jnp.finfo(means.dtype).eps)
-    error = jnp.sqrt(2.0 / bound) * unit * jnp.max(largest * jnp.exp(-anchor.log_std))
-    margin = jnp.where(error > 5e-5, jnp.minimum(2.0 * error, 0.5), 0.0)
+    unit = 0.5 * float(jnp.finfo(size.dtype).eps)
+    return jnp.sqrt(2.0 / bound) * unit * jnp.max(size * jnp.exp(-anchor.log_std))
+
+
+def _largest(means: Float[Array, "N A"], anchor: Anchor) -> tuple[Array, Array]:
+    """Sizes of the means, and of all that is summed up in them."""
+    of_means = jnp.max(jnp.maximum(jnp.abs(means), jnp.abs(anchor.means)), axis=0)
+    return of_means, jnp.maximum(of_means, jnp.max(jnp.abs(anchor.actions), axis=0))
+
+
+def less_rounding(bound: ScalarLike, means: Float[Array, "N A"], anchor: Anchor) -> ScalarLike:
+    """The bound, less what rounding may add to the KL where actions are large beside sigma: once
+    for the policy and once for the anchor. Where that is next to nothing the bound is left alone.
+    """
+    of_means, of_parts = _largest(means, anchor)
+    error = _rounding(bound, of_parts, anchor)
+    counts = (error > 1e-4) | (_rounding(bound, of_means, anchor) > 5e-5)
+    margin = jnp.where(counts, jnp.minimum(2.0 * error, 0.5), 0.0)
     return bound * (1.0 - jax.lax.stop_gradient(margin))
+
+
+def seen_kl(kl: Scalar, bound: ScalarLike, means: Float[Array, "N A"], anchor: Anchor) -> Scalar:
+    """The KL; NaN where actions are so large beside sigma that rounding decides about it: then no
+    margin of `less_rounding` helps, and learning has diverged."""
+    error = _rounding(bound, _largest(means, anchor)[1], anchor)
+    return jnp.where(2.0 * error < 0.5, kl, jnp.nan)
 
 
 def project_gaussian(
@@ -204,7 +226,8 @@ def project_all(
     """
     strength = policy.magnitude[None, :] * activation
     with_anchor_actions = membership_of(strength) @ anchor.actions
-    step = weight_step(strength, with_anchor_actions, anchor, bound)
+    within = less_rounding(bound, with_anchor_actions, anchor)
+    step = weight_step(strength, with_anchor_actions, anchor, within)
     weights = step * policy.magnitude + (1.0 - step) * anchor.weights
     membership = membership_of(weights[None, :] * activation)
     projection = project_actions(policy, anchor.actions, membership, anchor, bound, entropy_floor)

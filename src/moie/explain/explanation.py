@@ -31,6 +31,7 @@ from moie.runs.files import (
 from moie.runs.metrics import learned_steps, read
 from moie.runs.progress import Stages
 from moie.runs.truth import measure_truth
+from moie.terminal import printable
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,9 @@ class Settings:
 def experts_of(policy: Policy) -> Mixture:
     """InputError for a policy that has none."""
     if not isinstance(policy, Mixture):
+        learner = printable(policy.trained.get("algorithm", "another learner"))
         raise InputError(
-            f"this policy of {policy.trained.get('algorithm', 'another learner')} has no experts, "
+            f"this policy of {learner} has no experts, "
             f"but {policy.n_parameters} parameters that act together: there is nothing to explain"
         )
     return policy

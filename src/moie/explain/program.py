@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from moie.rollout.baselines import Linear
 from moie.rollout.policy import Mixture, Policy
 from moie.runs.evaluation import KINDS
+from moie.terminal import printable
 
 UNUSED = 5e-4  # of the membership: below that an expert shows as 0.0%
 
@@ -113,6 +115,7 @@ def program(policy: Policy, width: int | None = None) -> str:
     matrix, for a network that there is nothing to read."""
     width = shutil.get_terminal_size((100, 24)).columns if width is None else width
     width = min(max(width, 40), 140)
+    policy = _legible(policy)
     if isinstance(policy, Mixture):
         return _mixture(policy, width)
     if isinstance(policy, Linear):
@@ -120,6 +123,20 @@ def program(policy: Policy, width: int | None = None) -> str:
     return (
         f"# {policy.task}: a network of {_learned(policy)}.\n"
         f"# There is nothing to read: {policy.n_parameters} parameters act together on every state."
+    )
+
+
+def _legible(policy: Policy) -> Policy:
+    """With names that are safe to print, each in one line."""
+    trained = policy.trained
+    if "algorithm" in trained:
+        trained = trained | {"algorithm": printable(trained["algorithm"])}
+    return replace(
+        policy,
+        task=printable(policy.task),
+        feature_names=tuple(map(printable, policy.feature_names)),
+        action_names=tuple(map(printable, policy.action_names)),
+        trained=trained,
     )
 
 

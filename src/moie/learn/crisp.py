@@ -18,7 +18,7 @@ from moie.core import gaussian
 from moie.core.entropy import NO_FLOOR, falling_log_std
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT, put, swap_prototypes
-from moie.core.trust_region import Anchor, Scalar, less_rounding
+from moie.core.trust_region import Anchor, Scalar, less_rounding, seen_kl
 from moie.learn.algorithm import Algorithm, Outcome, Sampled
 from moie.learn.ascent import Box, Parameters, climb, start_moments
 from moie.learn.config import CrispConfig, LearnerConfig
@@ -186,7 +186,8 @@ def update(
     return Outcome(
         after,
         Own(found.moments, n_swaps),
-        jnp.where(holds | jnp.isnan(found.kl), found.kl, 0.0),  # what is no number must be seen
+        # What is no number must be seen.
+        seen_kl(jnp.where(holds | jnp.isnan(found.kl), found.kl, 0.0), bound, anchor.means, anchor),
         facts,
         rows,
         jnp.zeros_like(present.weights),  # they are visited states

@@ -10,7 +10,14 @@ from jaxtyping import Array, Int, PRNGKeyArray
 from moie.core import gaussian
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes
-from moie.core.trust_region import Anchor, Scalar, ScalarLike, divergence
+from moie.core.trust_region import (
+    Anchor,
+    Scalar,
+    ScalarLike,
+    divergence,
+    less_rounding,
+    seen_kl,
+)
 from moie.learn.algorithm import Algorithm, Outcome, Sampled
 from moie.learn.config import LearnerConfig, SelectionConfig
 from moie.learn.update import PolicyMoments, Problem, start_moments, update_actions, update_all
@@ -95,7 +102,7 @@ def update(
         return seeded.policy, seeded.rows
 
     present, seeded_rows = jax.lax.cond(sampled.iteration == 0, seed, lambda: (first, kept))
-    anchor = Anchor.of(present, states, sampled.taken)
+    anchor, bound = Anchor.of(present, states, sampled.taken), config.trust_region.bound
     none = jnp.zeros((), jnp.int32)
     chosen, n_swaps, rows, swaps, deletions = jax.lax.cond(
         sampled.iteration % 2 == 1,
@@ -105,7 +112,7 @@ def update(
             own.n_swaps,
             sampled,
             anchor,
-            config.trust_region.bound,
+            less_rounding(bound, anchor.means, anchor),
             key=keys[0],
         ),
         lambda: (present, own.n_swaps, kept, none, none),
@@ -122,7 +129,9 @@ def update(
     return Outcome(
         projection.policy,
         Own(moments, n_swaps),
-        divergence(projection.policy, states, anchor),
+        seen_kl(
+            divergence(projection.policy, states, anchor), bound, projection.gaussian.means, anchor
+        ),
         {
             "weight_step": projection.weight_step,
             "mean_step": projection.gaussian.mean_step,

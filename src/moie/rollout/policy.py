@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moie.errors import InputError
+from moie.rollout.observation import rows_of
+from moie.terminal import printable
 
 Array = NDArray[np.float64]
-LARGEST = 4_000_000
+HELD = 4_000_000
 """Numbers that are held at once while distances are computed."""
 
 
@@ -52,7 +54,8 @@ class Explanation:
             if m > 5e-4
         ]
         lines.append(f"  default    membership {self.default_share:6.1%}")
-        differs = ", ".join(f"{name} {value:+.3g}" for name, value in self.differences[:4])
+        some = self.differences[:4]
+        differs = ", ".join(f"{printable(name)} {value:+.3g}" for name, value in some)
         lines.append(f"nearest prototype: expert {self.nearest}; the state differs by {differs}")
         return "\n".join(lines)
 
@@ -92,10 +95,8 @@ class Policy(abc.ABC):
 
     def explain(self, observation: ArrayLike) -> Explanation:
         """Memberships, default share and nearest prototypes in one state."""
-        raise InputError(
-            f"a policy of {self.trained.get('algorithm', 'this kind')} has no experts: "
-            "there is nothing to explain"
-        )
+        learner = printable(self.trained.get("algorithm", "this kind"))
+        raise InputError(f"a policy of {learner} has no experts: there is nothing to explain")
 
     def without_origins(self) -> "Policy":
         """The same policy for acting alone."""
@@ -103,30 +104,46 @@ class Policy(abc.ABC):
 
     def _flat(self, observation: ArrayLike) -> tuple[Array, bool]:
         """The observation as a row, or a batch of them as rows, and whether it was a batch."""
-        states = np.asarray(observation, dtype=np.float64)
-        one = states.shape == self.observation_shape
-        if not one and states.shape[1:] != self.observation_shape:
-            raise InputError(
-                f"observation has shape {states.shape}, expected {self.observation_shape} "
-                f"or a batch {('n', *self.observation_shape)}".replace("'n'", "n")
-            )
-        return states.reshape(-1, len(self.feature_names)), not one
+        return rows_of(observation, self.observation_shape, self.feature_names)
 
     @cached_property
     def _single_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The action space's bounds in single precision, rounded inwards: an environment may
         refuse an action that is too large by the last bit."""
-        low, high = self.action_low.astype(np.float32), self.action_high.astype(np.float32)
-        top = np.float32(np.inf)
+        top = np.finfo(np.float32).max
+        low, high = (
+            np.clip(bound, -top, top).astype(np.float32)
+            for bound in (self.action_low, self.action_high)
+        )
         return (
             np.where(low < self.action_low, np.nextafter(low, top), low),
             np.where(high > self.action_high, np.nextafter(high, -top), high),
         )
 
+    @cached_property
+    def _double_bounds(self) -> tuple[Array, Array]:
+        """The same bounds in double precision."""
+        low, high = self._single_bounds
+        return low.astype(np.float64), high.astype(np.float64)
+
     def clipped(self, actions: ArrayLike) -> NDArray[np.float32]:
         """Actions as the environment receives them."""
-        low, high = self._single_bounds
-        return np.minimum(np.maximum(np.asarray(actions, dtype=np.float32), low), high)
+        given = np.asarray(actions)
+        # Bounds of the same type: to mix them is slower, to round first might overflow.
+        low, high = self._single_bounds if given.dtype == np.float32 else self._double_bounds
+        return np.minimum(np.maximum(given, low), high).astype(np.float32, copy=False)
+
+    @cached_property
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng()
+
+    def seed(self, seed: int | None = None) -> None:
+        """Have the actions that `predict` samples from now on follow from a seed; from fresh
+        entropy without one."""
+        is_seed = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0
+        if seed is not None and not is_seed:
+            raise InputError(f"seed is {seed!r}, expected a whole number, zero or more")
+        self.__dict__["_generator"] = np.random.default_rng(seed)
 
     def predict(
         self,
@@ -140,12 +157,13 @@ class Policy(abc.ABC):
         """The action in one state or in each of a batch, clipped to the action space.
 
         Stable-Baselines3's signature: `state` and `episode_start` are there for recurrent policies
-        and are not used. Sampled actions draw from `rng`, from fresh entropy without one.
+        and are not used. Sampled actions draw from `rng`, or without one from the policy's own
+        generator, which `seed` sets.
         """
         rows, is_batch = self._flat(observation)
         action = self.means(rows)
         if not deterministic:
-            rng = np.random.default_rng() if rng is None else rng
+            rng = self._generator if rng is None else rng
             action = action + rng.standard_normal(action.shape) * np.exp(self.log_std)
         shape = (len(rows), *self.action_shape) if is_batch else self.action_shape
         return self.clipped(action).reshape(shape), None
@@ -201,9 +219,13 @@ class Mixture(Policy):
     def _action_offsets(self) -> Array:
         return self.actions - self.default_action
 
+    @cached_property
+    def _states_at_once(self) -> int:
+        return max(1, HELD // max(1, self.prototypes.size))
+
     def squared_distances(self, states: Array) -> Array:
         """(N, K) squared distances of scaled features, for states as rows (N, d)."""
-        some = max(1, LARGEST // max(1, self.prototypes.size))
+        some = self._states_at_once
         if len(states) > some:
             parts = [states[i : i + some] for i in range(0, len(states), some)]
             return np.concatenate([self.squared_distances(part) for part in parts])
@@ -218,7 +240,7 @@ class Mixture(Policy):
     def memberships(self, states: Array) -> Array:
         """(N, K) memberships (eq. 1 of the paper), for states as rows (N, d)."""
         strength = self.weights * self.activations(states)
-        return strength / (strength.sum(axis=1, keepdims=True) + 1.0)
+        return strength / (np.add.reduce(strength, axis=1, keepdims=True) + 1.0)
 
     def means(self, states: Array) -> Array:
         """(N, A) mean actions, not clipped."""
@@ -254,10 +276,6 @@ class Mixture(Policy):
                 f"explain takes one state of shape {self.observation_shape}, "
                 f"not a batch of {len(rows)}"
             )
-        if not np.isfinite(rows).all():
-            bad = int(np.argmin(np.isfinite(rows[0])))
-            name, value = self.feature_names[bad], rows[0, bad]
-            raise InputError(f"observation '{name}' is {value}, expected a finite number")
         membership = self.memberships(rows)[0]
         distances = np.sqrt(self.squared_distances(rows)[0])
         order = np.argsort(-membership, kind="stable")

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,20 +57,36 @@ def reading(what: str) -> Iterator[None]:
         raise InputError(f"{what}: {reason(error)}") from error
 
 
-def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
-    """The content of a plain file; OSError or ValueError for anything else. A pipe or a device is
-    not waited for."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        found = os.fstat(handle)
+Check = Callable[[bytes, int], None]
+
+
+def _no_check(start: bytes, n_bytes: int) -> None:
+    """Anything will do."""
+
+
+def read_bytes(path: Path, largest: int = LARGEST, check: Check = _no_check) -> bytes:
+    """The content of a regular file; OSError or ValueError for anything else. A pipe or a device is
+    not waited for. `check` gets the first 8 bytes and the size, and may raise before the rest is
+    read."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError(f"{path.name} is not a plain file")
+            raise ValueError("it is not a regular file")
         if found.st_size > largest:
-            raise ValueError(f"{path.name} has {found.st_size} bytes, expected at most {largest}")
-        with open(handle, "rb", closefd=False) as file:
-            return file.read(largest)
-    finally:
-        os.close(handle)
+            raise ValueError(f"it has {found.st_size} bytes, expected at most {largest}")
+        start = file.read(8)
+        check(start, found.st_size)
+        return start + file.read(largest)
+
+
+def read_file(path: Path, largest: int, check: Check = _no_check) -> bytes:
+    """The content of a regular file; InputError for anything else."""
+    try:
+        return read_bytes(path, largest, check)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InputError(f"cannot read {path}: {error}") from error
 
 
 def parse_json(content: bytes) -> Any:

@@ -1,8 +1,7 @@
 """The policy file: one safetensors file, its JSON part in the header. Loading executes nothing."""
 
-import itertools
+import hashlib
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +12,20 @@ from safetensors.numpy import save as save_tensors
 
 from moie.errors import InputError
 from moie.rollout.baselines import Linear, Network
-from moie.rollout.policy import Mixture, Origin, Policy
-from moie.runs.files import write_bytes
+from moie.rollout.policy import Mixture, Policy
+from moie.runs import policy_check
+from moie.runs.files import read_file, write_bytes
+from moie.runs.policy_check import COMMON, EXPERTS
 
 FORMAT = "moie-policy"
 VERSION, VERSION_WITH_METRIC = 1, 2
 """Written where there is no metric, and where there is one: a moie that knows of none would act
 otherwise."""
-COMMON = (
-    "default_action",
-    "log_std",
-    "feature_mean",
-    "feature_scale",
-    "action_low",
-    "action_high",
-)
-EXPERTS = ("prototypes", "weights", "actions", "share", "lead", "distances")
+LARGEST_FILE, LARGEST_HEADER = 2**30, 2**23
+"""Bytes; beyond these a file is not read."""
+DIGEST = "sha256"
+"""Of all but the names, which a person may change. Files of earlier versions have none."""
+NAMES = ("task", "feature_names", "action_names")
 KINDS = {"mixture": Mixture, "network": Network, "linear": Linear}
 
 
@@ -80,15 +77,33 @@ def to_bytes(policy: Policy) -> bytes:
         header |= {"temperature": policy.temperature, "origins": origins}
         tensors |= actions
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    header[DIGEST] = _digest(header, tensors)
     # One entry: the order of several would differ from file to file.
     return save_tensors(tensors, metadata={"moie": json.dumps(header, sort_keys=True)})
 
 
-def _header(content: bytes) -> dict:
+def _digest(header: dict, tensors: dict[str, np.ndarray]) -> str:
+    """Of the rest of the header, and of every tensor with its name, type and shape."""
+    rest = {name: value for name, value in header.items() if name not in (DIGEST, *NAMES)}
+    found = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
+    for name, array in sorted(tensors.items()):
+        found.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        found.update(array.tobytes())
+    return found.hexdigest()
+
+
+def _header_size(content: bytes, n_bytes: int) -> int:
+    """From the first bytes of a file of that size."""
     size = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or size > len(content) - 8:
+    if len(content) < 8 or size > n_bytes - 8:
         raise ValueError("it is truncated")
-    header = json.loads(content[8 : 8 + size])
+    if not 2 <= size <= LARGEST_HEADER:
+        raise ValueError(f"its header has {size} bytes, expected 2 to {LARGEST_HEADER}")
+    return size
+
+
+def _header(content: bytes) -> dict:
+    header = json.loads(content[8 : 8 + _header_size(content, len(content))])
     found = json.loads(header.get("__metadata__", {}).get("moie", "{}"))
     if found.get("format") != FORMAT:
         raise ValueError("it was not written by moie")
@@ -98,17 +113,30 @@ def _header(content: bytes) -> dict:
     return found
 
 
+def _tensors(content: bytes, header: dict) -> dict[str, np.ndarray]:
+    try:
+        tensors = load_tensors(content)
+    except KeyError as error:
+        raise ValueError(f"it has tensors of type {error}, which NumPy does not know") from error
+    if DIGEST in header and header[DIGEST] != _digest(header, tensors):
+        raise ValueError("its content does not match its digest: it was damaged or changed")
+    return tensors
+
+
 def _parts(kind: str, header: dict, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     """What only this kind of policy has."""
     if kind == "mixture":
         origins = tuple(
-            None if origin is None else Origin(**origin, actions=tensors[f"origin_{k}_actions"])
-            for k, origin in enumerate(header["origins"])
+            None
+            if note is None
+            else policy_check.origin_of(note, tensors[f"origin_{k}_actions"], k)
+            for k, note in enumerate(header["origins"])
         )
         tensors = {"distances": np.zeros(len(origins)), **tensors}
         arrays: dict[str, Any] = {name: tensors[name] for name in EXPERTS}
         arrays["metric"] = tensors.get("metric")
-        return arrays | {"temperature": float(header["temperature"]), "origins": origins}
+        temperature = policy_check.number_of(header, "temperature")
+        return arrays | {"temperature": temperature, "origins": origins}
     if kind == "network":
         layers = range(sum(name.startswith("matrix_") for name in tensors))
         return {
@@ -118,72 +146,45 @@ def _parts(kind: str, header: dict, tensors: dict[str, np.ndarray]) -> dict[str,
     return {"matrix": tensors["matrix"]}
 
 
+def _policy(content: bytes) -> Policy:
+    header = _header(content)
+    tensors = _tensors(content, header)
+    kind = header.get("kind", "mixture")
+    if kind not in KINDS:
+        raise ValueError(f"its kind is {kind!r}, expected one of {', '.join(KINDS)}")
+    policy = KINDS[kind](
+        task=policy_check.text_of(header, "task"),
+        feature_names=policy_check.names_of(header, "feature_names"),
+        action_names=policy_check.names_of(header, "action_names"),
+        observation_shape=policy_check.shape_of(header, "observation_shape"),
+        action_shape=policy_check.shape_of(header, "action_shape"),
+        trained=header["trained"],
+        **{name: tensors[name] for name in COMMON},
+        **_parts(kind, header, tensors),
+    )
+    policy_check.check(policy, _arrays(policy))
+    return policy
+
+
+def _not_ours(path: Path, reason: object) -> InputError:
+    """In one line, and not a long one: the reason may quote the file."""
+    text = " ".join(str(reason).split())
+    text = text if len(text) <= 300 else f"{text[:300]}..."
+    return InputError(f"{path} is not a moie policy file: {text}")
+
+
 def from_bytes(content: bytes, path: Path) -> Policy:
     """The policy of a file's content; `path` is for the error message."""
     try:
-        header = _header(content)
-        tensors = load_tensors(content)
-        kind = header.get("kind", "mixture")
-        if kind not in KINDS:
-            raise ValueError(f"its kind is {kind!r}, expected one of {', '.join(KINDS)}")
-        policy = KINDS[kind](
-            task=header["task"],
-            feature_names=tuple(header["feature_names"]),
-            action_names=tuple(header["action_names"]),
-            observation_shape=tuple(header["observation_shape"]),
-            action_shape=tuple(header["action_shape"]),
-            trained=header["trained"],
-            **{name: tensors[name] for name in COMMON},
-            **_parts(kind, header, tensors),
-        )
-        _check(policy)
-        return policy
+        return _policy(content)
     except KeyError as error:
-        raise InputError(f"{path} is not a moie policy file: {error} is missing") from error
-    except (ValueError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
-        raise InputError(f"{path} is not a moie policy file: {error}") from error
-
-
-def _shapes(policy: Policy) -> dict[str, tuple[int, ...]]:
-    """The shape that each array must have."""
-    d, a = len(policy.feature_names), len(policy.action_names)
-    expected: dict[str, tuple[int, ...]] = dict.fromkeys(COMMON, (a,))
-    expected |= {"feature_mean": (d,), "feature_scale": (d,)}
-    if isinstance(policy, Mixture):
-        k = len(policy.weights)
-        expected |= dict.fromkeys(EXPERTS, (k,)) | {"prototypes": (k, d), "actions": (k, a)}
-        if policy.metric is not None:
-            expected["metric"] = (d,)
-    elif isinstance(policy, Network):
-        sizes = (d, *(len(bias) for bias in policy.biases[:-1]), a)
-        for layer, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
-            expected |= {f"matrix_{layer}": (n_out, n_in), f"bias_{layer}": (n_out,)}
-    else:
-        expected["matrix"] = (a, d)
-    return expected
-
-
-def _check(policy: Policy) -> None:
-    """Shapes that belong together, finite numbers: a damaged file must not act."""
-    d, a = len(policy.feature_names), len(policy.action_names)
-    if math.prod(policy.observation_shape) != d or math.prod(policy.action_shape) != a:
-        raise ValueError("the shapes of observation and action do not fit their names")
-    if isinstance(policy, Mixture) and len(policy.origins) != len(policy.weights):
-        raise ValueError(f"it has {len(policy.origins)} origins, expected {len(policy.weights)}")
-    arrays = _arrays(policy)
-    for name, shape in _shapes(policy).items():
-        if arrays[name].shape != shape:
-            raise ValueError(f"{name} has shape {arrays[name].shape}, expected {shape}")
-        if not np.isfinite(arrays[name]).all():
-            raise ValueError(f"{name} holds numbers that are not finite")
-    for name in ("feature_scale", "metric"):
-        if name in arrays and not (arrays[name] > 0).all():
-            raise ValueError(f"{name} holds numbers that are not positive")
-    if isinstance(policy, Mixture) and not 0 < policy.temperature < math.inf:
-        raise ValueError(f"temperature is {policy.temperature}, expected a positive number")
-    steps = policy.trained.get("steps", 0)
-    if not isinstance(steps, int):
-        raise ValueError(f"trained steps is {steps!r}, expected a whole number")
+        raise _not_ours(path, f"{error} is missing") from error
+    except RecursionError as error:
+        raise _not_ours(path, "its header is nested too deeply") from error
+    except MemoryError as error:
+        raise _not_ours(path, "it is too large for this machine's memory") from error
+    except (ValueError, TypeError, AttributeError, OverflowError, SafetensorError) as error:
+        raise _not_ours(path, error) from error
 
 
 def save_file(path: Path, policy: Policy) -> None:
@@ -192,11 +193,15 @@ def save_file(path: Path, policy: Policy) -> None:
 
 
 def read(path: Path) -> bytes:
-    """A file's content."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    """A file's content; one that can not be a policy is refused before it is read as a whole."""
+
+    def check(start: bytes, n_bytes: int) -> None:
+        try:
+            _header_size(start, n_bytes)
+        except ValueError as error:
+            raise _not_ours(path, error) from error
+
+    return read_file(path, LARGEST_FILE, check)
 
 
 def load_file(path: Path) -> Policy:

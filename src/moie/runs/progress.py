@@ -10,8 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 from moie.runs.config import RunConfig
+from moie.terminal import printable_lines
 
 
 def clock(seconds: float) -> str:
@@ -40,7 +42,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """A line beside the progress."""
-        self._console.print(text, soft_wrap=True, markup=False)
+        self._console.print(Text(printable_lines(text)), soft_wrap=True)
 
     @contextlib.contextmanager
     def of(self, config: RunConfig, iteration: int) -> Iterator[None]:

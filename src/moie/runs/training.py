@@ -20,6 +20,7 @@ from moie.rollout.policy import Policy
 from moie.rollout.pool import Pool
 from moie.rollout.scaling import Scaling
 from moie.rollout.seeding import ignored_seed
+from moie.rollout.trust import resume_command
 from moie.runs import checkpoint, metrics, policy_file
 from moie.runs.backlog import Backlog, Row
 from moie.runs.checkpoint import Checkpoint, Counters
@@ -27,7 +28,7 @@ from moie.runs.config import RunConfig
 from moie.runs.deployment import deploy, first_policy, scaling_of
 from moie.runs.directory import RunDirectory
 from moie.runs.evaluation import longest_episode
-from moie.runs.files import as_json, remove_leftovers, typed, write_bytes
+from moie.runs.files import as_json, remove_leftovers, write_bytes
 from moie.runs.progress import Progress
 from moie.runs.records import Records, summary
 from moie.runs.reporting import check_finite, numbers, truth_of, whole
@@ -128,7 +129,8 @@ class Training:
             write_bytes(run.fault_file, as_json(error.record))
             raise EnvironmentFault(
                 f"{error}; what repeats it is in {run.fault_file}; the run stopped after "
-                f"iteration {self.counters.iteration}, '{typed('resume', run.path)}' goes on there",
+                f"iteration {self.counters.iteration}, "
+                f"'{resume_command(run.path, config.task)}' goes on there",
                 error.record,
             ) from error
         except Stopped as stop:
@@ -136,7 +138,7 @@ class Training:
                 raise Stopped(BEFORE_THE_FIRST) from stop
             raise Stopped(
                 f"stopped after iteration {self.counters.iteration} of {config.iterations}; "
-                f"go on with: {typed('resume', run.path)}"
+                f"go on with: {resume_command(run.path, config.task)}"
             ) from stop
 
     @property

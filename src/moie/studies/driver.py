@@ -18,6 +18,7 @@ from moie.studies.cluster import Resources, connected
 from moie.studies.declaration import Planned
 from moie.studies.execution import Execution
 from moie.studies.status import forget_failures
+from moie.terminal import say
 
 STOP = "stop"
 
@@ -77,7 +78,7 @@ def main() -> None:
     except Stopped:
         line.tell("stopped")
     except InputError as error:
-        print(f"moie: {error}", file=sys.stderr)
+        say(f"moie: {error}", sys.stderr)
         line.tell("wrong", str(error))
 
 

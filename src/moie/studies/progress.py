@@ -12,6 +12,7 @@ from rich.text import Text
 
 from moie.runs.progress import clock
 from moie.studies.status import RunStatus, State, seconds_left
+from moie.terminal import printable, printable_lines
 
 MOST_SHOWN = 20
 """Running runs in the table."""
@@ -45,7 +46,7 @@ def table(statuses: Sequence[RunStatus], most: int = MOST_SHOWN) -> Table:
     grid = Table.grid(padding=(0, 2))
     running = [status for status in statuses if status.state == "running"]
     for status in running[:most]:
-        grid.add_row(*map(Text, line(status)))
+        grid.add_row(*(Text(printable(part)) for part in line(status)))
     if len(running) > most:
         grid.add_row(Text(f"and {len(running) - most} more"))
     return grid
@@ -72,7 +73,7 @@ class StudyProgress:
 
     def note(self, text: str) -> None:
         """A line beside the progress."""
-        self._console.print(Text(text), soft_wrap=True)
+        self._console.print(Text(printable_lines(text)), soft_wrap=True)
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
@@ -93,7 +94,7 @@ class StudyProgress:
         """The present state."""
         text = f"{self._name}: {headline(statuses, slots)}"
         if self._live is not None:
-            self._live.update(Group(Text(text), table(statuses)))
+            self._live.update(Group(Text(printable(text)), table(statuses)))
         elif self.is_due:
             self._last = time.monotonic()
             self.note(text)
