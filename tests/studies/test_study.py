@@ -132,7 +132,8 @@ def test_the_file_of_a_token_is_made_private(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    monkeypatch.setenv("RAY_AUTH_MODE", "")  # so that it is put back in the end
+    monkeypatch.delenv("RAY_AUTH_MODE")
     cluster._use_token()
     assert "RAY_AUTH_MODE" not in os.environ
     file = tmp_path / ".ray" / "auth_token"

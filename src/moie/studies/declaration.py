@@ -173,7 +173,7 @@ def place(config: RunConfig, varied: Sequence[str]) -> str:
     """TASK/LEARNER, the folder of a run; the learner's name has the settings that a grid varies."""
     learner = config.learner
     size = f"-k{learner.policy.experts}" if learner.has_experts else ""
-    values = flat(to_json(config))
+    values = flat(to_json(config)) if varied else {}
     marks = "".join(f"-{name}={values[name]}" for name in varied)
     parts = (config.task, f"{learner.algorithm}{size}{marks}")
     return "/".join(re.sub(r"[^\w.=-]+", "_", part) for part in parts)

@@ -59,7 +59,8 @@ def from_toml(text: str, name: str, what: str) -> tuple[Study, list[Planned]]:
     for key, value in texts.items():
         if not isinstance(value, str):
             mistakes.add(key, f"{shortened(value)}, expected a text")
-    study = Study(str(texts["name"]), grids, str(texts["description"]))
+            texts[key] = name
+    study = Study(texts["name"], grids, texts["description"])
     try:
         planned = plan(study, mistakes)
     except InputError:
