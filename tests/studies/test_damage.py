@@ -1,9 +1,7 @@
-"""Damaged studies and files of curves: a result, or one InputError, and never for long."""
+"""Damaged studies and files of curves: what is wrong is named, and takes nothing else away."""
 
 import json
-import random
-import tomllib
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,85 +10,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from moie.errors import InputError
-from moie.studies import aggregates, comparing, curves, figures, statistics
-from moie.studies.comparing import compare
-from moie.studies.reading import SHIPPED, load
-from tests.fuzzing import NASTY, at_most, mutated, mutated_json
+from moie.studies import curves
+from moie.studies.grouping import plan_of
+from moie.studies.reading import load
+from tests import tiny
+from tests.fuzzing import at_most
 from tests.studies import synthetic
+from tests.studies.synthetic import rewritten
 
 SECONDS = 2.0
-EXAMPLE = """
-tasks = ["pendulum", "tests.probes:Walk-v0"]
-algorithms = ["moie", "ppo", "crisp"]
-experts = [5, 10]
-seeds = 5
-[settings]
-iterations = 200
-temperature = [0.5, 1.0]
-hidden = [[32], [64, 64]]
-[[grid]]
-seeds = [3, 14]
-[[grid]]
-tasks = "ant"
-settings = {learn_metric = false}
-"""
+OLD = tiny.ROOT / "tests" / "data" / "curves-0.1.0.parquet"
 
 
-# --- studies -------------------------------------------------------------------------------------
-
-
-def as_toml(value: Any) -> str:
-    """A value; whole numbers too long for Python to write stand as hexadecimal ones."""
-    if isinstance(value, dict):
-        inner = (f"{json.dumps(key)} = {as_toml(one)}" for key, one in value.items())
-        return "{" + ", ".join(inner) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(as_toml, value)) + "]"
-    if isinstance(value, int) and not isinstance(value, bool) and value > 10**100:
-        return "0x" + 5000 * "f"
-    said = {None: "1979-05-27T07:32:00Z", "NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
-    return said.get(value) or said.get(json.dumps(value)) or json.dumps(value)
-
-
-def damaged_study(text: str, seed: int) -> bytes:
-    """Every second time in its bytes, otherwise in its values."""
-    if seed % 2:
-        return mutated(text.encode(), seed)
-    try:
-        content = json.loads(mutated_json(json.dumps(tomllib.loads(text)).encode(), seed))
-        found = content if isinstance(content, dict) else {"tasks": content}
-        lines = [f"{json.dumps(key)} = {as_toml(value)}" for key, value in found.items()]
-    except (ValueError, RecursionError):  # no JSON any more, or nested too deeply to be written
-        return mutated(text.encode(), seed)
-    return "\n".join(lines).encode("utf-8", "surrogatepass")
-
-
-def read_studies(seeds: range, folder: Path) -> dict[str, int]:
-    """How many damaged studies were studies all the same, and how many were refused."""
-    texts = [EXAMPLE, *((SHIPPED / f"{name}.toml").read_text() for name in ("crisp", "smoke"))]
-    file, counts = folder / "mine.toml", {"read": 0, "refused": 0}
-    for seed in seeds:
-        file.write_bytes(damaged_study(texts[seed % len(texts)], seed))
-        try:
-            with at_most(SECONDS):
-                _, planned = load(str(file))
-            assert planned
-            counts["read"] += 1
-        except InputError:
-            counts["refused"] += 1
-        except Exception as error:
-            raise AssertionError(f"seed {seed}") from error
-    return counts
-
-
-def test_a_damaged_study_is_read_or_refused(tmp_path: Path) -> None:
-    counts = read_studies(range(120), tmp_path)
-    assert min(counts.values()) >= 10
-
-
-@pytest.mark.slow
-def test_many_damaged_studies_are_read_or_refused(tmp_path: Path) -> None:
-    print(read_studies(range(1000, 6000), tmp_path))
+@pytest.fixture(scope="module")
+def content() -> bytes:
+    return synthetic.file()
 
 
 def test_a_study_in_a_device_or_too_large_a_file_is_refused(tmp_path: Path) -> None:
@@ -104,111 +38,113 @@ def test_a_study_in_a_device_or_too_large_a_file_is_refused(tmp_path: Path) -> N
         load(str(file))
 
 
-# --- files of curves -----------------------------------------------------------------------------
+def changed(content: bytes, change: Callable[[dict[str, Any]], Any]) -> bytes:
+    """The file with its metadata changed."""
+    known = json.loads(pq.read_schema(pa.BufferReader(content)).metadata[b"moie"])
+    change(known)
+    return rewritten(content, json.dumps(known).encode())
 
 
-@pytest.fixture(scope="module")
-def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A file with all that one can have."""
-    runs = synthetic.grid(("Swing-v0", synthetic.WALKER), ("moie", "ppo"), range(3))
-    runs = [*runs, synthetic.run("Swing-v0", seed=9, done=5)]
-    plan = [synthetic.config("Swing-v0", "moie", seed) for seed in range(4)]
-    found = synthetic.curves(runs, plan)
-    name = runs[0][0]
-    overlap = curves.Overlap(name, "a", "b", 100_000, 100_000)
-    return curves.to_bytes(
-        curves.Curves(found.rows, found.runs, found.study, ("c: no config",), (overlap,))
-    )
+def first(known: dict[str, Any]) -> dict[str, Any]:
+    """What is known about the first run, which is damaged."""
+    return known["runs"]["Swing-v0/moie-k10/s0"]
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Statistics of fewer samples, and no figures."""
-    monkeypatch.setattr(statistics, "resampled", partial(statistics.resampled, samples=20))
-    monkeypatch.setattr(statistics, "simulated_coverage", lambda *_: 0.9)
-    monkeypatch.setattr(aggregates, "MOST_THRESHOLDS", 5)
-    monkeypatch.setattr(figures, "FIGURES", {})
-
-
-def rewritten(content: bytes, metadata: bytes | None, table: pa.Table | None = None) -> bytes:
-    """The file with another metadata or other rows."""
-    found = pq.read_table(pa.BufferReader(content)) if table is None else table
-    sink = pa.BufferOutputStream()
-    pq.write_table(found.replace_schema_metadata({"moie": metadata}), sink)
-    return sink.getvalue().to_pybytes()
-
-
-def damaged_table(table: pa.Table, chance: random.Random) -> pa.Table:
-    """One cell, or a column as a whole."""
-    at = chance.randrange(table.num_columns)
-    name, values = table.column_names[at], table.column(at).to_pylist()
-    change = chance.choice(("cell", "cell", "cell", "drop", "type", "double", "rename"))
-    if change == "drop":
-        return table.remove_column(at)
-    if change == "double":
-        return table.append_column(name, table.column(at))
-    if change == "rename":
-        return table.rename_columns([*table.column_names[:at], "x", *table.column_names[at + 1 :]])
-    if change == "type":
-        kind = chance.choice((pa.null(), pa.string(), pa.bool_(), pa.list_(pa.int8())))
-        return table.set_column(at, name, pa.nulls(table.num_rows, kind))
-    kinds = (str,) if pa.types.is_string(table.schema.types[at]) else (int, float)
-    nasty = [one for one in NASTY if one is None or type(one) in kinds]
-    values[chance.randrange(len(values))] = chance.choice(nasty)
-    try:
-        return table.set_column(at, name, pa.array(values, table.schema.types[at]))
-    except (pa.ArrowException, OverflowError, UnicodeError, TypeError):
-        return damaged_table(table, chance)
-
-
-def damaged_curves(content: bytes, seed: int) -> bytes:
-    """In turn its bytes, its metadata and its rows."""
-    chance = random.Random(seed)
-    table = pq.read_table(pa.BufferReader(content))
-    metadata = table.schema.metadata[b"moie"]
-    if seed % 3 == 0:
-        return mutated(content, seed)
-    if seed % 3 == 1:
-        return rewritten(content, mutated_json(metadata, seed), table)
-    for _ in range(chance.choice((1, 1, 2, 3))):
-        table = damaged_table(table, chance)
-    return rewritten(content, metadata, table)
-
-
-def compare_all(
-    content: bytes, seeds: range, folder: Path, seconds: float = SECONDS
-) -> dict[str, int]:
-    """How many damaged files were compared all the same, and how many were refused."""
-    file, counts = folder / "curves.parquet", {"compared": 0, "refused": 0}
-    for seed in seeds:
-        file.write_bytes(damaged_curves(content, seed))
-        try:
-            with at_most(seconds):
-                page = compare(file)
-            facts = json.loads((page.parent / comparing.FACTS).read_text())
-            assert facts["n_runs"] > 0
-            counts["compared"] += 1
-        except InputError:
-            counts["refused"] += 1
-        except Exception as error:
-            raise AssertionError(f"seed {seed}") from error
-    return counts
-
-
-def test_a_damaged_file_of_curves_is_compared_or_refused(
-    content: bytes, tmp_path: Path, quick: None
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda known: first(known).clear(), "configuration names no task"),
+        (lambda known: first(known)["config"].update(seed=10**400), "seed is 1000"),
+        (lambda known: first(known)["config"].update(iterations="ten"), "iterations is 'ten'"),
+        (lambda known: first(known)["config"].update(seed=1), "seed is not that of its config"),
+        (lambda known: first(known).update(versions={"moie": []}), "versions is [], expected"),
+        (lambda known: first(known).update(host=3), "host is 3, expected an object"),
+        (lambda known: known["runs"].pop("Swing-v0/moie-k10/s0"), "but not its configuration"),
+    ],
+)
+def test_a_damaged_run_of_a_file_takes_no_other_away(
+    content: bytes, tmp_path: Path, change: Callable[[dict[str, Any]], Any], said: str
 ) -> None:
-    counts = compare_all(content, range(60), tmp_path)
-    assert min(counts.values()) >= 10
+    file = tmp_path / "curves.parquet"
+    file.write_bytes(content)
+    whole = curves.read(file)
+    file.write_bytes(changed(content, change))
+    found = curves.read(file)
+    assert set(whole.runs) - set(found.runs) == {"Swing-v0/moie-k10/s0"}
+    assert set(found.rows["run"]) == set(found.runs)
+    _, problem = found.unreadable
+    assert problem.startswith("Swing-v0/moie-k10/s0: ")
+    assert said in problem
+    assert curves.damaged(file) == ["Swing-v0/moie-k10/s0"]
 
 
-@pytest.mark.slow
-def test_many_damaged_files_of_curves_are_compared_or_refused(
-    content: bytes, tmp_path: Path, quick: None
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda known: known.pop("format"), "'format' is missing"),
+        (lambda known: known.update(version=2), "its format is 'moie-curves' 2"),
+        (lambda known: known.update(runs=[]), "has no attribute 'items'"),
+        (lambda known: known.update(study=[]), r"declaration is \[\], expected an object"),
+        (lambda known: known["study"].update(runs=3), "not iterable"),
+        (lambda known: known["study"]["runs"][0].clear(), "'settings' is missing"),
+        (lambda known: known.update(unreadable="all"), "problems is 'all', expected a list"),
+        (lambda known: known["overlaps"][0].update(reached="far"), "reached of an overlap is"),
+    ],
+)
+def test_a_damaged_file_of_curves_says_what_is_wrong(
+    content: bytes, tmp_path: Path, change: Callable[[dict[str, Any]], Any], said: str
 ) -> None:
-    print(compare_all(content, range(1000, 6000), tmp_path))
+    file = tmp_path / "curves.parquet"
+    file.write_bytes(changed(content, change))
+    with pytest.raises(InputError, match=f"is not a file of curves that moie wrote: .*{said}"):
+        curves.read(file)
 
 
-@pytest.mark.slow
-def test_damaged_files_of_curves_are_drawn_or_refused(content: bytes, tmp_path: Path) -> None:
-    print(compare_all(content, range(6000, 6100), tmp_path, seconds=60.0))
+def test_metadata_that_no_parser_bears_is_refused(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "curves.parquet"
+    for metadata in (100_000 * b"[", b"9" * 5000, b"\xff", b"[]"):
+        file.write_bytes(rewritten(content, metadata))
+        with pytest.raises(InputError, match="is not a file of curves that moie wrote"):
+            curves.read(file)
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    with at_most(SECONDS), pytest.raises(InputError, match="is not a plain file"):
+        curves.read(file)
+
+
+def test_a_flipped_bit_in_the_rows_is_noticed(content: bytes, tmp_path: Path) -> None:
+    file, at = tmp_path / "curves.parquet", 4
+    column = pq.ParquetFile(pa.BufferReader(content)).metadata.row_group(0).column(at)
+    place = column.data_page_offset + column.total_compressed_size - 3
+    damaged = bytearray(content)
+    damaged[place] ^= 1
+    file.write_bytes(damaged)
+    with pytest.raises(InputError, match=r"is not a file of curves that moie wrote: .*checksum"):
+        curves.read(file)
+
+
+def test_the_file_of_an_older_version_is_read(tmp_path: Path) -> None:
+    """Written before there were checksums; settings that are newer have their defaults."""
+    content = OLD.read_bytes()
+    found = curves.read(OLD)
+    (name,) = found.runs
+    assert found.rows["return_sampled"].dropna().tolist() == pytest.approx([-1172.2352, -1068.2537])
+    assert found.runs[name]["config"]["learner"]["policy"]["experts"] == 3
+    assert found.study is not None
+    assert found.study["name"] == "kept"
+    assert found.unreadable[0].startswith("broken/run.json cannot be read")
+
+    def without_newer(known: dict[str, Any]) -> None:
+        del known["unreadable"], known["overlaps"]
+        for config in (known["runs"][name]["config"], known["study"]["settings"]):
+            for setting in ("schedule", "scaling_hold"):
+                del config[setting]
+        del known["runs"][name]["config"]["learner"]["crisp"]
+        del known["runs"][name]["host"]
+
+    file = tmp_path / "older.parquet"
+    file.write_bytes(changed(content, without_newer))
+    older = curves.read(file)
+    assert older.runs[name]["config"] == found.runs[name]["config"]
+    assert older.unreadable == ()
+    assert [one.settings for one in plan_of(older)] == [one.settings for one in plan_of(found)]

@@ -200,7 +200,10 @@ def test_all_mistakes_come_at_once() -> None:
             f"tasks = 'pendulum'\ndescription = 0x{5000 * 'f'}",
             "description: a very large int, expected a text",
         ),
-        (f"tasks = 'pendulum'\nseeds = 0x{5000 * 'f'}", "seeds: a very large int, expected at most"),
+        (
+            f"tasks = 'pendulum'\nseeds = 0x{5000 * 'f'}",
+            "seeds: a very large int, expected at most",
+        ),
         ("tasks = 'pendulum'\nsettings = 3", "settings: 3, expected a table"),
         ("tasks = 'pendulum'\ngrid = 3", "grid: 3, expected tables"),
         (
