@@ -13,6 +13,7 @@ from pathlib import Path  # noqa: E402
 import pytest  # noqa: E402
 
 from tests.browser import browser  # noqa: E402, F401  a fixture of all folders
+from tests.sharing import shared  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,4 +26,4 @@ def pendulum(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A complete run of 4 iterations, for reading only."""
     from tests import tiny
 
-    return tiny.train("pendulum", tmp_path_factory.mktemp("trained") / "pendulum").path
+    return shared(tmp_path_factory, "pendulum", lambda out: tiny.train("pendulum", out))
