@@ -250,5 +250,10 @@ def test_odd_names_are_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert ODD in words
 
 
+def test_markdown_shows_names_as_they_are() -> None:
+    assert plain("batch_steps") == "batch_steps"
+    assert plain("_a_ __b__ <c> $d$") == r"\_a\_ \_\_b\_\_ \<c\> \$d\$"
+
+
 def test_what_cannot_be_printed_is_escaped() -> None:
     assert wording.printable("a\nb\x1b[0m\u202e\udcff é") == "a b\\x1b[0m\\u202e\\udcff é"

@@ -16,8 +16,8 @@ HEAD = (
     "attention",
     "every seed, sampled actions",
 )
-SPECIAL = re.compile(r"[\\`*_\[\]<>|~&$]")
-"""What Markdown or HTML may take for more than text."""
+SPECIAL = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
+"""What Markdown or HTML may take for more than text; an underscore within a word is one."""
 
 
 def plain(text: str) -> str:
