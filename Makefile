@@ -46,8 +46,9 @@ browser:
 	{ $$as_root apt-get update -qq && $$as_root apt-get install -y -qq chromium; } > /dev/null 2>&1 \
 		|| echo "Chromium could not be installed"
 
+# More processes than a small machine has cores: some always wait for a simulator, a browser or Ray.
 test: lint browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 bench: setup
 	$(BIN)/python benchmarks/learner.py

@@ -66,3 +66,21 @@ class Visit:
         ink = self.page.evaluate(script.replace("backgroundColor", "color"))
         assert (background < 60) == is_dark
         assert abs(background - sum(ink) / 3) > 150
+
+    def check_sealed(self) -> None:
+        """Nothing that was not written into the page runs or changes how it looks. The browser
+        complains about the attempt."""
+        found = self.page.evaluate("""() => {
+            const script = document.createElement("script");
+            script.textContent = "window.intruder = true";
+            const sheet = document.createElement("style");
+            sheet.textContent = "body { opacity: 0.5 }";
+            document.head.append(script, sheet);
+            document.body.insertAdjacentHTML("beforeend", '<p style="opacity: 0.5">a</p>');
+            const opacity = (element) => getComputedStyle(element).opacity;
+            return [window.intruder, opacity(document.body), opacity(document.body.lastChild)];
+        }""")
+        assert found == [None, "1", "1"]
+        blocked = [text for text in self.complaints if "Content Security Policy" in text]
+        assert len(blocked) == len(self.complaints) == 3
+        self.complaints.clear()

@@ -13,11 +13,24 @@ from pathlib import Path  # noqa: E402
 import pytest  # noqa: E402
 
 from tests.browser import browser  # noqa: E402, F401  a fixture of all folders
+from tests.sharing import shared  # noqa: E402
+
+LONGEST = (
+    "test_study.py",
+    "test_algorithms.py",
+    "test_interruption.py",
+    "test_report.py",
+    "test_browser.py",
+    "test_training.py",
+    "test_pool.py",
+    "test_cli.py",
+)
+"""Files that take the most time. They come first: at the end no process waits for one of them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Studies wait for Ray most of the time: they come first, beside everything else."""
-    items.sort(key=lambda item: item.path.name != "test_study.py")
+    rank = {name: at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
 
 @pytest.fixture(scope="session")
@@ -25,4 +38,4 @@ def pendulum(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A complete run of 4 iterations, for reading only."""
     from tests import tiny
 
-    return tiny.train("pendulum", tmp_path_factory.mktemp("trained") / "pendulum").path
+    return shared(tmp_path_factory, "pendulum", lambda out: tiny.train("pendulum", out))

@@ -33,5 +33,8 @@ class Stopped(Exception):  # noqa: N818  not an error
 
 def shortened(value: object, most: int = 100) -> str:
     """A value as a message has it: as Python writes it, and not longer than a line."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number with thousands of digits, a list without end
+        text = f"a very large {type(value).__name__}"
     return text if len(text) <= most else f"{text[: most - 4]} ..."

@@ -34,6 +34,13 @@ def test_colours_follow_the_scheme(visit: Visit) -> None:
     visit.check_colours()
 
 
+def test_nothing_else_runs(browser: Any, explanation: Path) -> None:
+    visit = Visit(browser, explanation / "report.html", 1440, "light")
+    visit.check()
+    visit.check_sealed()
+    visit.page.context.close()
+
+
 @pytest.fixture
 def player(browser: Any, explanation: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
     """The page, and the episode that it plays."""

@@ -240,7 +240,7 @@ def test_special_and_huge_files_are_refused_at_once(tmp_path: Path) -> None:
     reasons = {
         Path("/dev/zero"): "cannot read /dev/zero: it is not a regular file",
         pipe: "pipe: it is not a regular file",
-        huge: "huge has 1099511627776 bytes, expected at most 1073741824",
+        huge: "huge: it has 1099511627776 bytes, expected at most 1073741824",
         zeros: "zeros is not a moie policy file: its header has 0 bytes, expected 2 to 8388608",
         tmp_path / "nowhere": "there is no run or policy file",
     }

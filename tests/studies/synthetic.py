@@ -2,14 +2,17 @@
 
 import json
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from moie.learn.config import has_experts
 from moie.runs.config import RunConfig, from_json, to_json, with_settings
-from moie.studies.curves import Curves
+from moie.studies.curves import Curves, Overlap, to_bytes
 from moie.studies.declaration import Planned, Study
 from moie.studies.studying import declaration
 
@@ -100,3 +103,19 @@ def grid(
 ) -> list[Run]:
     """All combinations."""
     return [run(t, a, s, **settings) for t in tasks for a in algorithms for s in seeds]
+
+
+def file() -> bytes:
+    """A file of curves with all that one can have."""
+    runs = [*grid(("Swing-v0", WALKER), ("moie", "ppo"), range(3)), run("Swing-v0", seed=9, done=5)]
+    found = curves(runs, [config("Swing-v0", "moie", seed) for seed in range(4)])
+    overlap = Overlap(runs[0][0], "a", "b", 100_000, 100_000)
+    return to_bytes(replace(found, unreadable=("c: no configuration",), overlaps=(overlap,)))
+
+
+def rewritten(content: bytes, metadata: bytes, table: pa.Table | None = None) -> bytes:
+    """The file with another metadata or other rows."""
+    found = pq.read_table(pa.BufferReader(content)) if table is None else table
+    sink = pa.BufferOutputStream()
+    pq.write_table(found.replace_schema_metadata({"moie": metadata}), sink)
+    return sink.getvalue().to_pybytes()

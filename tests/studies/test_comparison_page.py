@@ -5,19 +5,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from PIL import Image
 
 from moie.errors import InputError
 from moie.explain.drawing import saved
-from moie.studies import curves, figures
+from moie.studies import curves, figures, rows, wording
 from moie.studies.comparing import compare
 from moie.studies.comparison import gather
+from moie.studies.tables import plain
 from tests import tiny
 from tests.browser import SIZES, Visit
 from tests.pages import Page, look_up
 from tests.studies import synthetic
+
+ODD = "<b>odd</b>|`[x](y)`*-v0"
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +150,7 @@ def test_the_table_has_the_facts(folder: Path, facts: dict[str, Any]) -> None:
         (row,) = [line for line in lines if line.startswith(f"| {name} |") and "| - |" in line]
         assert all(cell is None or cell in row for cell in beats)
     for text in (*facts["problems"], *facts["notices"]):
-        assert f"- {text}" in lines
+        assert f"- {plain(text)}" in lines
 
 
 def test_the_evaluations_say_the_same_again(folder: Path, facts: dict[str, Any]) -> None:
@@ -178,6 +182,13 @@ def test_a_browser_shows_it(visit: Visit) -> None:
     for i in range(visit.page.locator("summary").count()):
         visit.page.locator("summary").nth(i).click()
     visit.check_width()
+
+
+def test_nothing_else_runs(browser: Any, folder: Path) -> None:
+    visit = Visit(browser, folder / "comparison.html", 1440, "light")
+    visit.check()
+    visit.check_sealed()
+    visit.page.context.close()
 
 
 @pytest.fixture
@@ -221,11 +232,28 @@ def test_an_end_leaves_everything_as_it_was(file: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_odd_names_are_text(tmp_path: Path, without_figures: None) -> None:
-    run = synthetic.run("<b>odd</b>|name-v0", name="a|<i>b")
+def test_odd_names_are_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = synthetic.run(ODD, name="a|<i>b\x1b[31m")
     file = tmp_path / "odd.parquet"
     curves.write(synthetic.curves([run]), file)
+    monkeypatch.setattr(figures, "FIGURES", {"final": rows.final})
     page = compare(file)
     assert "<b>odd" not in page.read_text()
-    assert "&lt;b&gt;odd&lt;/b&gt;|name-v0" in page.read_text()
-    assert "<b>odd</b>\\|name-v0" in (page.parent / "table.md").read_text()
+    assert "&lt;b&gt;odd&lt;/b&gt;|`[x](y)`*-v0" in page.read_text()
+    assert "\x1b" not in page.read_text()
+    assert "a|&lt;i&gt;b\\x1b[31m" in page.read_text()
+    table = (page.parent / "table.md").read_text()
+    assert r"\<b\>odd\</b\>\|\`\[x\](y)\`\*-v0" in table
+    assert ODD not in table
+    drawn = ElementTree.parse(page.parent / "figures" / "final.svg")
+    words = [one.text for one in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert ODD in words
+
+
+def test_markdown_shows_names_as_they_are() -> None:
+    assert plain("batch_steps") == "batch_steps"
+    assert plain("_a_ __b__ <c> $d$") == r"\_a\_ \_\_b\_\_ \<c\> \$d\$"
+
+
+def test_what_cannot_be_printed_is_escaped() -> None:
+    assert wording.printable("a\nb\x1b[0m\u202e\udcff é") == "a b\\x1b[0m\\u202e\\udcff é"

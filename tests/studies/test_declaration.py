@@ -196,6 +196,14 @@ def test_all_mistakes_come_at_once() -> None:
         ("tasks = 'pendulum'\nalgorithms = []", "algorithms: there are none"),
         ("tasks = 'pendulum'\nname = 'a/b'", "name: 'a/b', expected letters"),
         ("tasks = 'pendulum'\ndescription = 3", "description: 3, expected a text"),
+        (
+            f"tasks = 'pendulum'\ndescription = 0x{5000 * 'f'}",
+            "description: a very large int, expected a text",
+        ),
+        (
+            f"tasks = 'pendulum'\nseeds = 0x{5000 * 'f'}",
+            "seeds: a very large int, expected at most",
+        ),
         ("tasks = 'pendulum'\nsettings = 3", "settings: 3, expected a table"),
         ("tasks = 'pendulum'\ngrid = 3", "grid: 3, expected tables"),
         (

@@ -14,6 +14,7 @@ from moie import cli
 from moie.errors import InputError
 from moie.learn import config as learning
 from moie.studies import curves, figures, gathering, grouping, merging
+from moie.studies.checking import check_study
 from moie.studies.comparison import gather
 from moie.studies.curves import Curves, Overlap
 from tests import tiny
@@ -154,7 +155,7 @@ def test_studies_are_put_together() -> None:
     assert (found.study["name"], found.study["description"]) == ("small and large", "A test.")
     plan = sorted((one.seed, one.steps // BATCH) for one in grouping.plan_of(found))
     assert plan == [(0, 20), (1, 40), (2, 40), (3, 40)]
-    assert curves.check_study(found.study) == found.study
+    assert check_study(found.study) == found.study
     assert merged(found, first).study == found.study
     assert merged(first, [run(seed=2)]).study == first.study
 

@@ -18,7 +18,7 @@ import moie
 from moie import api, cli
 from moie.rollout import specs
 from moie.runs.config import to_json
-from moie.studies import curves, supervision
+from moie.studies import cluster, curves, supervision
 from moie.studies import status as status_of
 from moie.studies.work import Assignment, work
 from tests import probes, tiny
@@ -27,9 +27,11 @@ from tests.studies.processes import (
     assert_same,
     descendants,
     kill,
+    listening,
     rows,
     runs_of,
     start,
+    variables,
     wait_for,
 )
 
@@ -96,20 +98,53 @@ def test_ctrl_c_stops_the_runs_and_says_how_to_go_on(by_hand: Path, tmp_path: Pa
     assert "/40  return" in other.stdout
 
     below = descendants(process.pid)
+    check_privacy(below)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "stopped; the same command goes on" in said
     events = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     assert {event["end"] for event in events} <= {"stopped", "done"}
-    time.sleep(2)
-    assert not [line for pid, line in below.items() if "worker" in line and alive(pid)]
+    deadline = time.monotonic() + 5
+    while left := [line for pid, line in below.items() if "worker" in line and alive(pid)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
     assert (out / "curves.parquet").exists()
 
     for one in runs_of(file):
         if (out / one.name).exists():  # whoever goes on with it
             tiny.resume(out / one.name)
             assert tiny.policy_bytes(out / one.name) == tiny.policy_bytes(by_hand / one.name)
+
+
+def check_privacy(processes: dict[int, str]) -> None:
+    """Nobody but us can talk to Ray: it cannot be reached from other machines, and it asks for a
+    token that no file has."""
+    (server,) = [pid for pid, line in processes.items() if "gcs_server" in line]
+    there = listening(processes)
+    assert len(listening([server])) >= 1
+    assert [str(a) for a in there if not (a.ipv4_mapped or a).is_loopback] == []
+    known = variables(server)
+    assert known["RAY_AUTH_MODE"] == "token"
+    assert len(known["RAY_AUTH_TOKEN"]) == 64
+    assert not [line for line in processes.values() if known["RAY_AUTH_TOKEN"] in line]
+
+
+def test_the_file_of_a_token_is_made_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setenv("RAY_AUTH_MODE", "")  # so that it is put back in the end
+    monkeypatch.delenv("RAY_AUTH_MODE")
+    cluster._use_token()
+    assert "RAY_AUTH_MODE" not in os.environ
+    file = tmp_path / ".ray" / "auth_token"
+    file.parent.mkdir()
+    file.write_text("secret")
+    file.chmod(0o644)
+    cluster._use_token()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert os.environ["RAY_AUTH_MODE"] == "token"
 
 
 def alive(pid: int) -> bool:

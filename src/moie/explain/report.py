@@ -9,11 +9,11 @@ import re
 from importlib.resources import files
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from moie.explain.drawing import INK, PAPER, colours, varied
 from moie.explain.images import COLUMNS, PER_SHEET, Strip, Video
+from moie.explain.sealing import Styles, rendered
 from moie.runs.truth import SAID
 
 TEMPLATES = files("moie.explain") / "templates"
@@ -41,15 +41,15 @@ def numbers(facts: dict[str, Any]) -> Any:
     return number
 
 
-def inline(svg: bytes) -> Markup:
+def inline(svg: bytes, styles: Styles) -> Markup:
     """A figure as part of the page, in the page's own ink and on its ground: readable in light and
     dark."""
     text = re.sub(rf'<g id="{PAPER}">.*?</g>', "", svg.decode(), count=1, flags=re.DOTALL)
-    text = text[text.index("<svg") :].replace(INK, "currentColor")
+    text = styles.in_svg(text[text.index("<svg") :].replace(INK, "currentColor"))
     points = re.search(r'<svg [^>]*?width="([\d.]+)pt"', text)
     assert points is not None  # matplotlib always writes it
-    width = f"--width:{ZOOM * float(points.group(1)):.0f}px"
-    return Markup(text.replace("<svg ", f'<svg style="{width}" ', 1))
+    width = styles(f"--width:{ZOOM * float(points.group(1)):.0f}px")
+    return Markup(text.replace("<svg ", f'<svg class="{width}" ', 1))
 
 
 def _player(facts: dict[str, Any], video: Video | None, fps: float) -> Markup:
@@ -90,17 +90,15 @@ def page(
     fps: float,
 ) -> bytes:
     """The whole file. `figures` are SVG by name; `programs` the policy and the pruned one."""
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    template = environment.from_string((TEMPLATES / "report.html").read_text())
-    run = facts.get("run")
-    return template.render(
+    styles, run = Styles(), facts.get("run")
+    return rendered(
+        (TEMPLATES / "report.html").read_text(),
+        styles,
         f=facts,
         n=numbers(facts),
         said=SAID[facts["truth"]["reading"]],
         is_visited=any(expert["origin"] for expert in facts["experts"]),
-        figures={name: inline(svg) for name, svg in figures.items()},
+        figures={name: inline(svg, styles) for name, svg in figures.items()},
         strips={e["expert"]: strips.get(e["expert"]) for e in facts["experts"]},
         video=video,
         colours=colours(facts),
@@ -112,4 +110,4 @@ def page(
         player=_player(facts, video, fps),
         css=Markup((TEMPLATES / "report.css").read_text()),
         js=Markup((TEMPLATES / "report.js").read_text()),
-    ).encode()
+    )

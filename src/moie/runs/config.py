@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import functools
 import math
 import numbers
 from dataclasses import dataclass, field
@@ -106,6 +107,7 @@ def with_schedule(config: RunConfig) -> RunConfig:
     return dataclasses.replace(config, schedule=config.iterations)
 
 
+@functools.cache
 def settings_of(kind: type, prefix: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
     """Name of every single setting and where it sits in the nested configuration."""
     found: dict[str, tuple[str, ...]] = {}
@@ -126,7 +128,8 @@ def unknown_setting(name: str, known: list[str]) -> InputError:
 
 def with_settings(config: Any, settings: dict[str, Any]) -> Any:
     """The configuration with single settings replaced, by name; all are checked together."""
-    known = settings_of(type(config))
+    kind: Any = type(config)
+    known = settings_of(kind)
     for name in settings:
         if name not in known:
             raise unknown_setting(name, list(known))
@@ -192,10 +195,11 @@ def to_json(config: RunConfig) -> dict[str, Any]:
     return dataclasses.asdict(config)
 
 
-def unused_settings(algorithm: str) -> set[str]:
+@functools.cache
+def unused_settings(algorithm: str) -> frozenset[str]:
     """Names of the settings that change nothing about an algorithm."""
     unused = unused_parts(algorithm) | ({"schedule"} if algorithm != "crisp" else set())
-    return {name for name, path in settings_of(RunConfig).items() if unused & set(path)}
+    return frozenset(name for name, path in settings_of(RunConfig).items() if unused & set(path))
 
 
 def differences(old: RunConfig, new: RunConfig) -> list[tuple[str, Any, Any]]:

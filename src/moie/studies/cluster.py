@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import socket
 import sys
 from collections.abc import Iterable, Iterator
@@ -139,10 +140,23 @@ def _check_reachable(address: str) -> None:
 
 def _use_token() -> None:
     """A cluster may ask for a token; Ray shows the user's own only when it is told to, before it is
-    imported."""
-    places = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
-    if any(os.environ.get(place) for place in places) or Path.home().joinpath(*TOKEN).exists():
+    imported. Ray leaves the token's file readable to everyone; whoever has the token can run code
+    on the cluster."""
+    places, file = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"), Path.home().joinpath(*TOKEN)
+    if any(os.environ.get(place) for place in places) or file.exists():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
+    with contextlib.suppress(OSError):  # there is none, or it is somebody else's
+        file.chmod(0o600)
+
+
+def _keep_private() -> None:
+    """A Ray of our own is nobody else's, and it hears of that from the environment, before it is
+    imported. It listens on the loopback interface only, as Ray does on macOS and Windows unless it
+    is told otherwise, and asks for a token that is made for it and written to no file."""
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if not os.environ.get("RAY_AUTH_TOKEN"):
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 @contextlib.contextmanager
@@ -151,7 +165,9 @@ def connected(resources: Resources, specs: dict[str, bytes]) -> Iterator[Cluster
     check(resources)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    if resources.address is not None:
+    if resources.address is None:
+        _keep_private()
+    else:
         _use_token()
     import ray
 

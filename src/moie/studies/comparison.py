@@ -19,7 +19,7 @@ from moie.studies.curves import Curves
 from moie.studies.remarks import Remarks
 from moie.studies.selection import LAST_PART, Group, Selection, select
 from moie.studies.statistics import LEVEL, Array, mean_interval
-from moie.studies.wording import host_name
+from moie.studies.wording import all_printable, host_name
 
 FORMAT, VERSION = "moie-comparison", 1
 Facts = dict[str, Any]
@@ -63,7 +63,7 @@ def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
         "notices": remarks.notices(),
         **_provenance(selection),
     }
-    return finite(facts)
+    return all_printable(finite(facts))
 
 
 def _task(selection: Selection, task: str, scale: dict[str, Any] | None) -> Facts:

@@ -6,9 +6,11 @@ final policy. The file's schema is described in docs/studies.md; what is not a c
 the key "moie".
 """
 
+import contextlib
 import io
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from moie.errors import InputError
-from moie.runs.config import from_json, to_json
-from moie.runs.files import write_bytes
+from moie.errors import InputError, shortened
+from moie.runs.files import parse_json, read_bytes, reading, write_bytes
+from moie.studies.checking import check_facts, check_study, check_texts
 
 FORMAT, VERSION = "moie-curves", 1
 KEYS = {
@@ -33,6 +35,15 @@ KEYS = {
     "learned_steps": pa.int64(),
 }
 """Columns that every file has; all others are numbers of the metrics, float64 or null."""
+MOST_ROWS, LARGEST = 10**7, 2**28
+"""Rows of a file, and bytes of any part of its header: far more than studies have."""
+COUNTS = ("iteration", "steps", "learned_steps")
+OWN: dict[str, Callable[[Any], Any]] = {
+    "task": lambda config: config["task"],
+    "algorithm": lambda config: config["learner"]["algorithm"],
+    "seed": lambda config: config["seed"],
+}
+"""Columns that repeat a setting, and where the configuration has it."""
 ATTENTION = "evaluated_attention"
 """Column: the attention of the policy that a row's evaluation is of, which is the one before the
 iteration."""
@@ -95,36 +106,6 @@ def as_frame(table: pa.Table) -> pd.DataFrame:
     return table.replace_schema_metadata().to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def completed(config: Any) -> dict[str, Any]:
-    """A configuration as JSON has it, with the defaults of settings that are newer; InputError
-    where it is none."""
-    return json.loads(json.dumps(to_json(from_json(config))))
-
-
-def check_facts(facts: Any) -> dict[str, Any]:
-    """What is known about a run, or InputError where it is not what run.json has."""
-    if not isinstance(facts, dict):
-        raise InputError(f"what is known about the run is {facts!r}, expected an object")
-    facts = facts | {"config": completed(facts.get("config"))}
-    for name in ("versions", "host"):
-        found = facts.get(name, {})
-        if not isinstance(found, dict):
-            raise InputError(f"{name} is {found!r}, expected an object")
-    return facts
-
-
-def check_study(content: dict[str, Any]) -> dict[str, Any]:
-    """A study's declaration, or InputError where its runs are none."""
-    try:
-        for one in content["runs"]:
-            from_json(content["settings"] | one["settings"])
-            if not isinstance(one["run"], str):
-                raise TypeError(f"a run's name is {one['run']!r}")
-    except (KeyError, TypeError) as error:
-        raise InputError(f"the study's declaration is damaged: {error!r}") from error
-    return content
-
-
 def to_bytes(curves: Curves) -> bytes:
     """The content of a Parquet file."""
     known = {"format": FORMAT, "version": VERSION, "study": curves.study, "runs": curves.runs}
@@ -134,7 +115,13 @@ def to_bytes(curves: Curves) -> bytes:
     table = typed(pa.Table.from_pandas(curves.rows, preserve_index=False))
     table = table.replace_schema_metadata({"moie": json.dumps(known)})
     buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd", use_dictionary=["run", "task", "algorithm"])
+    pq.write_table(
+        table,
+        buffer,
+        compression="zstd",
+        use_dictionary=["run", "task", "algorithm"],
+        write_page_checksum=True,
+    )
     return buffer.getvalue()
 
 
@@ -144,38 +131,101 @@ def write(curves: Curves, path: Path) -> None:
 
 
 def read(path: Path) -> Curves:
-    """The content of a file that `write` made."""
-    try:
-        table = pq.read_table(path)
-        known = json.loads((table.schema.metadata or {})[b"moie"])
-        if known["format"] != FORMAT or known["version"] > VERSION:
-            raise ValueError(f"its format is {known['format']} {known['version']}")
-        study = known["study"] and check_study(known["study"])
-        overlaps = tuple(Overlap(**one) for one in known.get("overlaps", []))
-        unreadable, lines = (tuple(known.get(name, [])) for name in ("unreadable", "damaged"))
-        found = Curves(as_frame(typed(table)), known["runs"], study, unreadable, overlaps, lines)
-        return _without_damaged(found)
-    except (InputError, OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise InputError(f"{path} is not a file of curves that moie wrote: {error}") from error
+    """The content of a file that `write` made. Runs of which something is wrong or unknown are
+    named, and take no other away."""
+    with _reading(path):
+        table, known = _content(path)
+        study = None if known["study"] is None else check_study(known["study"])
+        rows = as_frame(typed(table))
+        runs, unreadable = _good_runs(rows, known["runs"])
+        overlaps = [_overlap(one) for one in known.get("overlaps", [])]
+        return Curves(
+            rows=rows[rows["run"].isin(list(runs))],
+            runs=runs,
+            study=study,
+            unreadable=(*check_texts(known.get("unreadable", [])), *unreadable),
+            overlaps=tuple(one for one in overlaps if one.run in runs),
+            damaged=tuple(check_texts(known.get("damaged", []))),
+        )
 
 
-def _without_damaged(found: Curves) -> Curves:
-    """Runs of which something is wrong or unknown are named, and take no other away."""
-    runs, unreadable = {}, list(found.unreadable)
-    for name, facts in found.runs.items():
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    with reading(f"{path} is not a file of curves that moie wrote"):
         try:
-            runs[name] = check_facts(facts)
+            yield
+        except (pa.ArrowNotImplementedError, pa.ArrowException) as error:
+            raise ValueError(str(error)) from error
+
+
+def _content(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """The table, and what its metadata has under our key."""
+    file = pq.ParquetFile(
+        pa.BufferReader(read_bytes(path)),
+        page_checksum_verification=True,
+        thrift_string_size_limit=LARGEST,
+        thrift_container_size_limit=LARGEST,
+    )
+    if not 0 <= file.metadata.num_rows <= MOST_ROWS:
+        raise ValueError(f"it has {file.metadata.num_rows} rows, expected at most {MOST_ROWS}")
+    known = parse_json((file.schema_arrow.metadata or {})[b"moie"])
+    if known["format"] != FORMAT or known["version"] > VERSION:
+        found = f"{shortened(known['format'])} {shortened(known['version'])}"
+        raise ValueError(f"its format is {found}")
+    return file.read(), known
+
+
+def _overlap(content: Any) -> Overlap:
+    found = Overlap(**content)
+    for item in fields(Overlap):
+        value = getattr(found, item.name)
+        if type(value) is not item.type:
+            raise ValueError(f"{item.name} of an overlap is {shortened(value)}")
+    return found
+
+
+def _good_runs(rows: pd.DataFrame, content: Any) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """What is known about the runs with which nothing is wrong, and what is wrong with others."""
+    runs, wrong = {}, []
+    for name, facts in content.items():
+        try:
+            with reading(name):
+                runs[name] = check_facts(facts)
         except InputError as error:
-            unreadable.append(f"{name}: {error}")
-    for name in sorted(set(found.rows["run"]) - set(found.runs)):
-        unreadable.append(f"{name}: there are rows of it, but not its configuration")
-    rows = found.rows[found.rows["run"].isin(list(runs))]
-    overlaps = tuple(one for one in found.overlaps if one.run in runs)
-    return Curves(rows, runs, found.study, tuple(unreadable), overlaps, found.damaged)
+            wrong.append(str(error))
+    for name in sorted(set(rows["run"].dropna()) - set(content)):
+        wrong.append(f"{name}: there are rows of it, but not its configuration")
+    if rows["run"].isna().any():
+        wrong.append("there are rows that name no run")
+    for name, fault in faults(rows, runs).items():
+        wrong.append(f"{name}: {fault}")
+        del runs[name]
+    return runs, wrong
+
+
+def faults(rows: pd.DataFrame, runs: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Of these runs, those whose rows cannot be theirs, and why."""
+    rows = rows[rows["run"].isin(list(runs))]
+    found = [(rows[name].isna(), f"{name} is missing in a row") for name in COUNTS]
+    found += [(rows[name] < 0, f"{name} is below zero in a row") for name in COUNTS]
+    found += [(rows["parameters"] < 1, "parameters are below one in a row")]
+    for name, of in OWN.items():
+        expected = rows["run"].map({run: of(facts["config"]) for run, facts in runs.items()})
+        other = rows[name].isna() | (rows[name].astype(object) != expected.astype(object))
+        found.append((other, f"{name} is not that of its configuration in a row"))
+    measured = rows[is_evaluation(rows)]
+    twice = measured.duplicated(["run", "learned_steps"])
+    found.append((twice, "two evaluations are of the same steps"))
+    faulty: dict[str, str] = {}
+    for where, fault in found:
+        some = rows["run"].loc[where.index[where.fillna(False).astype(bool)]]
+        faulty |= {name: fault for name in some.unique() if name not in faulty}
+    return faulty
 
 
 def damaged(path: Path) -> list[str]:
     """Names of the runs in a file that `read` leaves out."""
-    table, found = pq.read_table(path, columns=["run"]), read(path)
-    known = json.loads(table.schema.metadata[b"moie"])
-    return sorted({*known["runs"], *table["run"].to_pylist()} - set(found.runs))
+    found = read(path)
+    with _reading(path):
+        table, known = _content(path)
+        return sorted({*known["runs"], *table["run"].to_pylist()} - set(found.runs))

@@ -9,10 +9,10 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from moie.errors import InputError
+from moie.errors import InputError, shortened
 from moie.learn.config import ALGORITHMS, has_experts
 from moie.presets import task_preset
 from moie.runs.config import (
@@ -30,7 +30,8 @@ STUDY_FILE, STUDY_FORMAT = "study.json", "moie-study"
 """The declaration in a study's folder."""
 OWN = {"task": "tasks", "algorithm": "algorithms", "experts": "experts", "seed": "seeds"}
 """Settings that are dimensions of the grid, and the dimension's name."""
-MOST_SEEDS, MOST_RUNS = 10_000, 20_000
+MOST_SEEDS, MOST_LEARNERS, MOST_RUNS = 10_000, 1_000, 20_000
+"""The last two: of an algorithm on a task."""
 LONGEST_NAME = 200
 """Bytes: it becomes the name of files, which may have 255."""
 Values = Sequence[Any] | str | int | float
@@ -99,7 +100,7 @@ def plan(study: Study, mistakes: Mistakes | None = None) -> list[Planned]:
     """Every run of a study, in order: all learners and tasks of the first seed come first."""
     mistakes = Mistakes() if mistakes is None else mistakes
     if not re.fullmatch(r"\w[\w.-]*", study.name):
-        mistakes.add("name", f"{study.name!r}, expected letters, digits, '.', '_' and '-'")
+        mistakes.add("name", f"{shortened(study.name)}, expected letters, digits, '.', '_' and '-'")
     if not study.grids:
         mistakes.add("grid", "there is none")
     found: dict[str, Planned] = {}
@@ -140,9 +141,8 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
         # what an algorithm does not look at makes no difference to its runs
         used = {name: values for name, values in dimensions.items() if name not in unused}
         varied = [name for name, values in used.items() if len(values) > 1]
-        grids = {**own, **used, "seed": seeds}
-        if math.prod(map(len, grids.values())) > MOST_RUNS:
-            mistakes.add("settings", f"more than {MOST_RUNS:,} runs of {algorithm} on {base.task}")
+        grids = own | used
+        if _too_many(grids, seeds, f"of {algorithm} on {base.task}", mistakes):
             continue
         for values in itertools.product(*grids.values()):
             settings = dict(zip(grids, values, strict=True))
@@ -151,16 +151,31 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
             except InputError as error:
                 mistakes.add("settings", error)
                 continue
-            yield Planned(run_name(config, varied), config)
+            where = place(config, varied)
+            yield from (Planned(f"{where}/s{n}", replace(config, seed=n)) for n in seeds)
 
 
-def run_name(config: RunConfig, varied: Sequence[str]) -> str:
-    """TASK/LEARNER/sSEED; the learner's name has the settings that a grid varies."""
+def _too_many(
+    grids: Mapping[str, list[Any]], seeds: list[int], whose: str, mistakes: Mistakes
+) -> bool:
+    n_learners = math.prod(map(len, grids.values()))
+    for n, most, what in (
+        (n_learners * len(seeds), MOST_RUNS, "runs"),
+        (n_learners, MOST_LEARNERS, "combinations of settings"),
+    ):
+        if n > most:
+            mistakes.add("settings", f"more than {most:,} {what} {whose}")
+            return True
+    return False
+
+
+def place(config: RunConfig, varied: Sequence[str]) -> str:
+    """TASK/LEARNER, the folder of a run; the learner's name has the settings that a grid varies."""
     learner = config.learner
     size = f"-k{learner.policy.experts}" if learner.has_experts else ""
-    values = flat(to_json(config))
+    values = flat(to_json(config)) if varied else {}
     marks = "".join(f"-{name}={values[name]}" for name in varied)
-    parts = (config.task, f"{learner.algorithm}{size}{marks}", f"s{config.seed}")
+    parts = (config.task, f"{learner.algorithm}{size}{marks}")
     return "/".join(re.sub(r"[^\w.=-]+", "_", part) for part in parts)
 
 
@@ -181,20 +196,23 @@ def _algorithms(names: list[Any], mistakes: Mistakes) -> list[str]:
         mistakes.add("algorithms", "there are none")
     for name in names:
         if name not in ALGORITHMS:
-            mistakes.add("algorithms", f"{name!r}, expected one of {', '.join(ALGORITHMS)}")
+            mistakes.add(
+                "algorithms", f"{shortened(name)}, expected one of {', '.join(ALGORITHMS)}"
+            )
     return [name for name in names if name in ALGORITHMS]
 
 
 def _seeds(seeds: Values, mistakes: Mistakes) -> list[int]:
     if isinstance(seeds, int) and seeds > MOST_SEEDS:
-        mistakes.add("seeds", f"{seeds}, expected at most {MOST_SEEDS}")
+        mistakes.add("seeds", f"{shortened(seeds)}, expected at most {MOST_SEEDS}")
         return []
     values = list(range(seeds)) if isinstance(seeds, int) else listed(seeds)
-    good = [s for s in values if isinstance(s, int) and not isinstance(s, bool) and s >= 0]
+    good = [s for s in values if type(s) is int and 0 <= s < 2**63]
     if not good or good != values or isinstance(seeds, bool):
-        mistakes.add("seeds", f"{seeds!r}, expected how many (3) or which ([0, 1, 2])")
+        expected = "expected how many (3) or which ([0, 1, 2])"
+        mistakes.add("seeds", f"{shortened(seeds)}, {expected}")
     elif len(set(good)) < len(good):
-        mistakes.add("seeds", f"{seeds!r}, the same seed twice")
+        mistakes.add("seeds", f"{shortened(seeds)}, the same seed twice")
     return good
 
 

@@ -1,11 +1,12 @@
 """Whether a folder, and the runs that it has already, are those of a study."""
 
-import json
+import contextlib
 from pathlib import Path
 
 from moie.errors import InputError
 from moie.runs.config import differences
 from moie.runs.directory import RunDirectory
+from moie.runs.files import DAMAGE, parse_json, read_bytes
 from moie.studies.declaration import STUDY_FILE, STUDY_FORMAT, Mistakes, Planned
 
 
@@ -16,10 +17,9 @@ def check_folder(folder: Path, name: str) -> None:
     file = folder / STUDY_FILE
     if not file.exists():
         return
-    try:
-        content = json.loads(file.read_text())
-    except ValueError:
-        content = None
+    content = None
+    with contextlib.suppress(*DAMAGE):
+        content = parse_json(read_bytes(file))
     if not isinstance(content, dict) or content.get("format") != STUDY_FORMAT:
         raise InputError(f"{file} is not a study's of moie; choose another --out")
     if content.get("name") != name:

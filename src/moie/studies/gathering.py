@@ -12,11 +12,14 @@ import pyarrow as pa
 from moie.errors import InputError
 from moie.runs.config import to_json
 from moie.runs.directory import RunDirectory, load_policy
+from moie.runs.files import parse_json, read_bytes, reading
 from moie.runs.metrics import Metrics, learned_steps
 from moie.runs.metrics import read as read_metrics
 from moie.studies import curves
-from moie.studies.curves import ATTENTION, KEYS, Curves, as_frame, check_facts, check_study
+from moie.studies.checking import check_facts, check_study
+from moie.studies.curves import ATTENTION, KEYS, Curves, as_frame
 from moie.studies.declaration import STUDY_FILE, STUDY_FORMAT
+from moie.studies.wording import printable
 
 CURVES_FILE = "curves.parquet"
 
@@ -53,7 +56,7 @@ def gather(folder: Path) -> Curves:
         raise InputError(f"there are no runs in {folder}")
     tables, runs, unreadable, damaged = [], {}, [], []
     for path in found:
-        name = path.relative_to(folder).as_posix()
+        name = printable(path.relative_to(folder).as_posix())
         try:
             run = RunDirectory.open(path)
             metrics = read_metrics(run.metrics_file)
@@ -89,10 +92,8 @@ def _one(run: RunDirectory, name: str, metrics: Metrics) -> tuple[pa.Table, dict
     """Its rows, and what is known about it."""
     config = run.read_config()
     facts = {"config": to_json(config), "versions": run.started_with(), "host": run.started_on()}
-    try:
+    with reading(f"{run.config_file} cannot be read"):
         facts = check_facts(json.loads(json.dumps(facts)))
-    except InputError as error:
-        raise InputError(f"{run.config_file} cannot be read: {error}") from error
     learner = config.learner
     keys = {
         "run": name,
@@ -103,9 +104,12 @@ def _one(run: RunDirectory, name: str, metrics: Metrics) -> tuple[pa.Table, dict
         "parameters": _parameters(run),
     }
     try:
-        return _rows(metrics, config.batch_steps, keys), facts
+        table = _rows(metrics, config.batch_steps, keys)
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise InputError(f"{run.metrics_file} cannot be read: {error!r}") from error
+    for fault in curves.faults(as_frame(table), {name: facts}).values():
+        raise InputError(f"{run.metrics_file} cannot be read: {fault}")
+    return table, facts
 
 
 def _rows(metrics: Metrics, batch_steps: int, keys: dict[str, Any]) -> pa.Table:
@@ -124,10 +128,8 @@ def _rows(metrics: Metrics, batch_steps: int, keys: dict[str, Any]) -> pa.Table:
 def read_study(folder: Path) -> dict[str, Any] | None:
     """The declaration that a study left in its folder."""
     file = folder / STUDY_FILE
-    try:
-        content = json.loads(file.read_text()) if file.exists() else None
+    with reading(f"{file} cannot be read"):
+        content = parse_json(read_bytes(file)) if file.exists() else None
         if not isinstance(content, dict) or content.get("format") != STUDY_FORMAT:
             return None  # other programs have studies, too
         return check_study(content)
-    except (ValueError, InputError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from moie.learn.config import ALGORITHMS, has_experts
 from moie.runs.config import ONLY_SHOWN, flat, unused_settings
-from moie.studies.curves import ATTENTION, Curves, completed, is_evaluation
+from moie.studies.checking import declared
+from moie.studies.curves import ATTENTION, Curves, is_evaluation
 
 NAMES = {
     "moie": "moie",
@@ -50,6 +51,7 @@ NOT_THE_LEARNER = (
     "experts",
 )
 """Settings that tell runs of one learner apart, or that its name has anyway."""
+LARGEST = 1e100
 Array = NDArray[np.float64]
 
 
@@ -177,11 +179,11 @@ def runs_of(curves: Curves) -> list[Run]:
 
 
 def _numbers(table: pd.DataFrame, column: str) -> Array:
-    """A column; NaN for whatever is not finite."""
+    """A column; NaN for whatever is not finite, or so large that sums of squares would not be."""
     if column not in table:
         return np.full(len(table), np.nan)
     found = table[column].to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.isfinite(found), found, np.nan)
+    return np.where(np.abs(found) < LARGEST, found, np.nan)
 
 
 def plan_of(curves: Curves) -> list[Declared]:
@@ -193,8 +195,7 @@ def plan_of(curves: Curves) -> list[Declared]:
 
 def planned_by(study: dict[str, Any]) -> list[Declared]:
     """The runs of a declaration."""
-    first = study["settings"]
-    return [Declared(one["run"], flat(completed(first | one["settings"]))) for one in study["runs"]]
+    return [Declared(name, settings) for name, settings in declared(study)]
 
 
 class Grouping:

@@ -7,11 +7,11 @@ import json
 from importlib.resources import files
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from moie.explain import report
 from moie.explain.report import inline, numbers
+from moie.explain.sealing import Styles, rendered
 from moie.studies.appearance import looks
 
 TEMPLATES = files("moie.studies") / "templates"
@@ -55,17 +55,15 @@ def _tasks(facts: Facts) -> list[Facts]:
 
 def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
     """The whole file. `figures` are SVG by name."""
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    template = environment.from_string((TEMPLATES / "comparison.html").read_text())
-    found = facts["aggregate"]
+    styles, found = Styles(), facts["aggregate"]
     iqm = [] if found is None else [one["value"] for one in found["iqm"]]
-    styles = report.TEMPLATES / "report.css", TEMPLATES / "comparison.css"
-    return template.render(
+    sheets = report.TEMPLATES / "report.css", TEMPLATES / "comparison.css"
+    return rendered(
+        (TEMPLATES / "comparison.html").read_text(),
+        styles,
         f=facts,
         n=numbers(facts),
-        figures={name: inline(svg) for name, svg in figures.items()},
+        figures={name: inline(svg, styles) for name, svg in figures.items()},
         tasks=_tasks(facts),
         top=[i for i, value in enumerate(iqm) if value == max(iqm)],
         paint={name: look.colour for name, look in looks(facts["learners"]).items()},
@@ -74,5 +72,5 @@ def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
             "\n".join(f"{name} {version}" for name, version in one["versions"].items())
             for one in facts["versions"]
         ],
-        css=Markup("".join(style.read_text() for style in styles)),
-    ).encode()
+        css=Markup("".join(sheet.read_text() for sheet in sheets)),
+    )

@@ -1,5 +1,6 @@
 """table.md: final returns and scores as tables that can be pasted anywhere."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +16,13 @@ HEAD = (
     "attention",
     "every seed, sampled actions",
 )
+SPECIAL = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
+"""What Markdown or HTML may take for more than text; an underscore within a word is one."""
+
+
+def plain(text: str) -> str:
+    """A name or a sentence that is shown as it is."""
+    return SPECIAL.sub(lambda found: f"\\{found[0]}", text)
 
 
 def _estimate(found: Facts | None, form: str = ",.1f") -> str:
@@ -29,8 +37,8 @@ def _row(one: Facts) -> list[str]:
     final = one["final"]
     parameters = "-" if one["parameters"] is None else f"{one['parameters']:,}"
     return [
-        one["task"],
-        one["learner"],
+        plain(one["task"]),
+        plain(one["learner"]),
         parameters,
         str(one["n"]),
         _estimate(final["return_sampled"]),
@@ -42,7 +50,7 @@ def _row(one: Facts) -> list[str]:
 
 
 def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(cells) + " |"
 
 
 def _table(head: Sequence[str], rows: Iterable[list[str]]) -> list[str]:
@@ -62,14 +70,14 @@ def _aggregate(facts: Facts) -> list[str]:
     found = facts["aggregate"]
     if found is None:
         return []
-    names = found["learners"]
+    names, tasks = ([plain(name) for name in found[kind]] for kind in ("learners", "tasks"))
     scores = zip(names, found["iqm"], found["mean"], strict=True)
     beats = zip(names, found["improvement"], strict=True)
     return [
         "",
         "## Over all tasks",
         "",
-        f"Normalised scores on {', '.join(found['tasks'])}: 0 is the untrained policy, 1 the best "
+        f"Normalised scores on {', '.join(tasks)}: 0 is the untrained policy, 1 the best "
         f"learner; bootstrap intervals of {facts['level']:.0%}, too short where runs are few.",
         "",
         *_table(
@@ -88,7 +96,7 @@ def markdown(facts: Facts) -> bytes:
     """Final returns, scores over all tasks, problems and notices."""
     level, part = f"{facts['level']:.0%}", f"{facts['last_part']:.0%}"
     lines = [
-        f"# {facts['name']}: final returns",
+        f"# {plain(facts['name'])}: final returns",
         "",
         f"Mean over seeds ± half of Student's {level} interval. The final return of a run is the "
         f"mean of its evaluations in the last {part} of the compared steps. Attention, of the same "
@@ -97,11 +105,11 @@ def markdown(facts: Facts) -> bytes:
         *_table(HEAD, map(_row, facts["results"])),
         *_aggregate(facts),
     ]
-    steps = [f"- {task['task']}: compared at {task['budget']:,} steps" for task in facts["tasks"]]
+    steps = [f"{task['task']}: compared at {task['budget']:,} steps" for task in facts["tasks"]]
     for title, items in (
         ("Steps", steps),
-        ("Problems", [f"- {text}" for text in facts["problems"]]),
-        ("Notices", [f"- {text}" for text in facts["notices"]]),
+        ("Problems", facts["problems"]),
+        ("Notices", facts["notices"]),
     ):
-        lines += ["", f"## {title}", "", *(items or ["None."])]
+        lines += ["", f"## {title}", "", *([f"- {plain(text)}" for text in items] or ["None."])]
     return ("\n".join(lines) + "\n").encode()

@@ -1,4 +1,4 @@
-"""Words for lists: of seeds, of names, of what a machine is."""
+"""Words for lists: of seeds, of names, of what a machine is; and texts that can be shown."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -39,3 +39,21 @@ def host_name(host: dict[str, Any]) -> str:
     words = [host.get("processor"), host.get("machine"), host.get("system")]
     cores = host.get("cores")
     return ", ".join([str(word) for word in words if word] + ([f"{cores} cores"] if cores else []))
+
+
+def printable(text: str) -> str:
+    """In one line, with escapes for what cannot be printed: control characters, marks that turn
+    the direction of a text, parts of a name of a file that are not UTF-8."""
+    found = (" " if one.isspace() else one for one in text)
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in found
+    )
+
+
+def all_printable(content: Any) -> Any:
+    """The same with every text printable."""
+    if isinstance(content, str):
+        return printable(content)
+    if isinstance(content, dict):
+        return {all_printable(name): all_printable(value) for name, value in content.items()}
+    return [all_printable(one) for one in content] if isinstance(content, list) else content
