@@ -145,7 +145,7 @@ BELOW = {
     "presets": {"learn", "rollout", "runs"},
     "explain": {"terminal", "core", "learn", "rollout", "runs", "errors"},
     "studies": {"terminal", "errors", "learn", "rollout", "runs", "explain", "presets"},
-    "api": {"errors", "learn", "rollout", "runs", "explain", "presets"},
+    "api": {"terminal", "errors", "learn", "rollout", "runs", "explain", "presets"},
     "arguments": {"runs"},
     "commands": {
         *("api", "arguments", "errors", "learn", "rollout", "terminal"),

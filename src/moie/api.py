@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from moie.errors import InputError
 from moie.runs.stopping import stoppable
+from moie.terminal import printable
 
 if TYPE_CHECKING:
     from moie.rollout.policy import Policy
@@ -191,9 +192,11 @@ def find_task(name: str, given: str | None, trust_task: bool, path: str | os.Pat
         try:
             tasks.resolve(name)
         except tasks.Unknown as error:
+            named = f"MODULE:{printable(bare)}"
             raise InputError(
-                f"{path} was trained on an {error}: say so with --task MODULE:{bare}, in Python "
-                f"task='MODULE:{bare}' (the file should train under if __name__ == '__main__' only)"
+                f"{path} was trained on an {error}; if a module of yours registers it, name that "
+                f"module: --task {named}, in Python task={named!r} (the module should start a "
+                "training under if __name__ == '__main__' only)"
             ) from error
 
 

@@ -24,6 +24,7 @@ from moie.errors import InputError
 from moie.rollout.faults import place, said
 from moie.rollout.repeatable import ClearContacts, FreshWorld
 from moie.rollout.task_names import TASKS, names
+from moie.terminal import printable
 
 _MUJOCO_WALKER = re.compile(
     r"gymnasium\.envs\.mujoco\.(ant|half_cheetah|hopper|humanoid|swimmer|walker2d)_v\d"
@@ -68,7 +69,7 @@ def _unknown(name: str) -> Unknown:
     hint = f"nearest: {', '.join(near)}" if near else f"try one of {', '.join(shorts)}"
     return Unknown(
         f"unknown environment {name!r}; {hint}, or any registered Gymnasium id; one that a file "
-        f"MODULE.py of yours registers is MODULE:{bare(name)}"
+        f"MODULE.py of yours registers is MODULE:{printable(bare(name))}"
     )
 
 
