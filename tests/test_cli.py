@@ -113,7 +113,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
 def test_a_run_that_exists_is_not_touched(refused: Refused, pendulum: Path, tmp_path: Path) -> None:
     run = tiny.copy(pendulum, tmp_path / "run")
     said = refused(*tiny.arguments("pendulum", run))
-    assert f"is a run already; go on with 'moie resume {run}' or choose another --out" in said
+    assert f"is a run already; go on with: moie resume {run}, or choose another --out" in said
 
 
 def test_a_folder_of_something_else_is_not_touched(refused: Refused, tmp_path: Path) -> None:
@@ -158,7 +158,10 @@ def test_a_policy_file_that_is_none_is_refused(
         (("moie-run", "other-run"), "run.json cannot be read: it was not written by moie"),
         (('"experts"', '"exprets"'), "unknown setting 'exprets'; did you mean experts"),
         (('"seed": 0', '"seed": "0"'), "seed is '0', expected a value of type int"),
-        (("Pendulum-v1", "Pendulum-v7"), "trained on an unknown environment"),
+        (
+            ("Pendulum-v1", "Pendulum-v7"),
+            "was trained on 'Pendulum-v7', which is not registered here",
+        ),
         (
             ("Pendulum-v1", "MountainCarContinuous-v0"),
             "task = 'MountainCarContinuous-v0', the run was started with",
@@ -423,7 +426,7 @@ def test_a_run_without_a_policy_says_so(
 ) -> None:
     run = tiny.copy(pendulum, tmp_path / "run")
     (run / "policy.safetensors").unlink()
-    assert f"has no policy yet: no iteration is complete; 'moie resume {run}'" in refused(
+    assert f"has no policy yet: no iteration is complete; go on with: moie resume {run}" in refused(
         command, str(run)
     )
 

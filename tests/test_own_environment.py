@@ -94,7 +94,7 @@ def test_the_command_line_says_what_to_type_and_then_does_it(
     for command in ("evaluate", "explain", "prune", "resume"):
         assert cli.main([command, str(run)]) == 2
         said = capfd.readouterr().err
-        assert f"moie: {run} was trained on an unknown environment 'Mine-v0'; nearest: " in said
+        assert f"moie: {run} was trained on 'Mine-v0', which is not registered here" in said
         assert "--task MODULE:Mine-v0, in Python task='MODULE:Mine-v0'" in said
     for task in ("Mine-v0", "mine:Other-v0"):
         assert cli.main(["evaluate", str(run), "--task", task]) == 2

@@ -194,9 +194,9 @@ def find_task(name: str, given: str | None, trust_task: bool, path: str | os.Pat
         except tasks.Unknown as error:
             named = f"MODULE:{printable(bare)}"
             raise InputError(
-                f"{path} was trained on an {error}; if a module of yours registers it, name that "
-                f"module: --task {named}, in Python task={named!r} (the module should start a "
-                "training under if __name__ == '__main__' only)"
+                f"{path} was trained on {name!r}, which is not registered here; name the module "
+                f"that registers it: --task {named}, in Python task={named!r} (a module that "
+                "trains should do so under if __name__ == '__main__' only)"
             ) from error
 
 

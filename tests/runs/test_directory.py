@@ -34,7 +34,7 @@ def test_an_empty_directory_may_become_a_run(tmp_path: Path) -> None:
 def test_an_existing_run_is_not_overwritten(tmp_path: Path) -> None:
     run = RunDirectory.create(tmp_path / "run", CONFIG)
     before = tiny.contents(run.path)
-    with pytest.raises(InputError, match=f"is a run already; go on with 'moie resume {run.path}'"):
+    with pytest.raises(InputError, match=f"is a run already; go on with: moie resume {run.path}"):
         RunDirectory.create(run.path, RunConfig("Pendulum-v1"))
     assert tiny.contents(tmp_path / "run") == before
 

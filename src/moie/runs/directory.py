@@ -131,7 +131,7 @@ class RunDirectory:
         """InputError if something is there already."""
         if (path / "run.json").exists():
             raise InputError(
-                f"{path} is a run already; go on with '{typed('resume', path)}' or choose another "
+                f"{path} is a run already; go on with: {typed('resume', path)}, or choose another "
                 "--out"
             )
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -244,8 +244,8 @@ def policy_path(path: str | os.PathLike[str]) -> Path:
         run = RunDirectory.open(path)
         if not run.policy_file.exists():
             raise InputError(
-                f"{path} has no policy yet: no iteration is complete; '{typed('resume', path)}' "
-                "goes on"
+                f"{path} has no policy yet: no iteration is complete; go on with: "
+                f"{typed('resume', path)}"
             )
         path = run.policy_file
     return path

@@ -130,7 +130,7 @@ class Training:
             raise EnvironmentFault(
                 f"{error}; what repeats it is in {run.fault_file}; the run stopped after "
                 f"iteration {self.counters.iteration}, "
-                f"'{resume_command(run.path, config.task)}' goes on there",
+                f"{resume_command(run.path, config.task)} goes on there",
                 error.record,
             ) from error
         except Stopped as stop:
