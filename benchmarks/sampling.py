@@ -18,11 +18,11 @@ import numpy as np
 import pybullet
 
 import moie
-from moie import presets
+from moie.environments import bullet, specs, tasks
 from moie.learn import learner
-from moie.rollout import bullet, specs, tasks
 from moie.rollout.episode import Job, Purpose
 from moie.rollout.pool import Pool
+from moie.runs import presets
 from moie.runs.deployment import first_policy
 
 WALKERS = ("hopper", "walker2d", "halfcheetah", "ant")

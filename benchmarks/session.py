@@ -4,13 +4,13 @@ import math
 
 import jax
 
-from moie import presets
 from moie.core.batch import Batch
+from moie.environments import tasks
 from moie.learn import learner
 from moie.learn.learner import LearnerState, Report
 from moie.learn.runtime import prepare
-from moie.rollout import tasks
 from moie.rollout.episode import Job, Purpose, lay_end_to_end, run_episode
+from moie.runs import presets
 from moie.runs.config import with_settings
 from moie.runs.deployment import deploy, first_policy, scaling_of
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tyro
 
-from moie.studies.reading import load
+from moie.studies.toml_file import load
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def test_importing_moie_loads_next_to_nothing() -> None:
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["tasks"], ["show", "RUN"]])
 def test_commands_that_only_look_do_not_load_jax(words: list[str], pendulum: Path) -> None:
     words = [str(pendulum) if word == "RUN" else word for word in words]
-    modules = loaded(f"from moie import cli\nassert cli.main({words}) == 0")
+    modules = loaded(f"from moie.cli.main import main\nassert main({words}) == 0")
     assert not HEAVY & modules
     assert "numpy" not in modules or words[0] in ("tasks", "show")
 
@@ -138,21 +138,37 @@ policy.predict([0.1, 0.2, 0.3]), policy.explain([0.1, 0.2, 0.3])
 BELOW = {
     "errors": set(),
     "terminal": set(),
+    "extras": {"errors"},
+    "files": {"errors"},
+    "stopping": {"errors"},
     "core": set(),
     "learn": {"core", "errors"},
-    "rollout": {"terminal", "core", "errors"},
-    "runs": {"terminal", "core", "learn", "rollout", "errors"},
-    "presets": {"learn", "rollout", "runs"},
-    "explain": {"terminal", "core", "learn", "rollout", "runs", "errors"},
-    "studies": {"terminal", "errors", "learn", "rollout", "runs", "explain", "presets"},
-    "api": {"terminal", "errors", "learn", "rollout", "runs", "explain", "presets"},
-    "arguments": {"runs"},
-    "commands": {
-        *("api", "arguments", "errors", "learn", "rollout", "terminal"),
-        *("runs", "explain", "presets", "studies"),
+    "environments": {"errors", "terminal"},
+    "policy": {"errors", "terminal", "files"},
+    "rollout": {"core", "environments", "errors", "policy", "terminal"},
+    "runs": {
+        *("core", "environments", "errors", "files"),
+        *("learn", "policy", "rollout", "stopping", "terminal"),
     },
-    "cli": {"terminal", "commands", "errors", "moie"},
-    "__init__": {"api", "errors", "studies"},
+    "present": {"errors", "files", "terminal"},
+    "explanation": {
+        *("core", "environments", "errors", "files"),
+        *("policy", "present", "rollout", "runs", "terminal"),
+    },
+    "comparison": {"errors", "extras", "files", "learn", "present", "runs", "terminal"},
+    "studies": {
+        *("comparison", "environments", "errors", "extras", "files"),
+        *("learn", "rollout", "runs", "stopping", "terminal"),
+    },
+    "api": {
+        *("environments", "errors", "explanation", "learn", "policy"),
+        *("runs", "stopping", "terminal"),
+    },
+    "cli": {
+        *("api", "environments", "errors", "explanation", "files"),
+        *("learn", "moie", "runs", "studies", "terminal"),
+    },
+    "__init__": {"api", "errors", "policy", "studies"},
     "__main__": {"cli"},
 }
 

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 import moie
+from moie.environments import catalogue, tasks
 from moie.learn.config import ALGORITHMS
-from moie.rollout import task_names, tasks
 from moie.rollout.episode import Job, Purpose, run_episode
 from tests import tiny
-from tests.rollout.test_bullet import WALKERS, both, compare
+from tests.environments.test_bullet import WALKERS, both, compare
 from tests.studies import processes as studies
 
 pytestmark = pytest.mark.slow
 
-SEVEN = [task.short for task in task_names.TASKS]
+SEVEN = [task.short for task in catalogue.TASKS]
 THIRTY = ["--iterations", "30", "--batch-steps", "1024", "--experts", "6", "--seed", "5"]
 SHORT = ["--iterations", "8", "--experts", "6", "--batch-steps", "1024", "--seed", "1"]
 THIRTY += ["--evaluation-every", "4", "--evaluation-episodes", "1"]
@@ -224,7 +224,7 @@ def test_a_study_killed_in_every_way_ends_like_one_left_alone(tmp_path: Path) ->
         process.kill()
         process.communicate()
 
-    disturb("moie.studies.driver")
+    disturb("moie.studies.cluster.driver")
     disturb("ray::work")
     disturb("gcs_server", "raylet")
     disturb("")

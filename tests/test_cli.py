@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import moie
-from moie import cli
-from moie.runs import policy_file
+from moie.cli import main
+from moie.policy import file as policy_file
 from tests import probes, tiny
 
 Refused = Callable[..., str]
@@ -31,7 +31,7 @@ def refused(
 
     def check(*words: str) -> str:
         before = tiny.contents(tmp_path)
-        assert cli.main(list(words)) == 2
+        assert main.main(list(words)) == 2
         said = capfd.readouterr()
         assert said.out == ""
         assert said.err.startswith("moie: ")
@@ -44,7 +44,7 @@ def refused(
 
 
 def output(capfd: pytest.CaptureFixture, *words: str) -> str:
-    assert cli.main(list(words)) == 0
+    assert main.main(list(words)) == 0
     return capfd.readouterr().out
 
 
@@ -186,7 +186,7 @@ def test_what_may_not_be_read_is_one_line(
     def forbidden(arguments: list[str]) -> None:
         raise PermissionError(13, "Permission denied", arguments[-1])
 
-    monkeypatch.setattr("moie.commands.run", forbidden)
+    monkeypatch.setattr("moie.cli.commands.run", forbidden)
     said = refused("compare", "there")
     assert said == "moie: no permission for there: Permission denied\n"
 
@@ -218,7 +218,7 @@ def test_help_answers_and_says_what_there_is(capfd: pytest.CaptureFixture) -> No
     text = output(capfd, "--help")
     for command in ("train", "resume", "evaluate", "show", "tasks"):
         assert f"moie {command}" in text
-    assert cli.main([]) == 2
+    assert main.main([]) == 2
     assert capfd.readouterr().out == text
     assert output(capfd, "--version").startswith("moie 0.")
 
@@ -451,11 +451,11 @@ def test_explain_of_one_state(
 ) -> None:
     file = tmp_path / "state.json"
     file.write_text("[0.1, 0.2, 0.3]")
-    assert cli.main(["explain", str(pendulum), "--state", str(file)]) == 0
+    assert main.main(["explain", str(pendulum), "--state", str(file)]) == 0
     printed = capfd.readouterr().out
     assert printed == f"{moie.load(pendulum).explain([0.1, 0.2, 0.3])}\n"
     np.save(tmp_path / "state.npy", np.array([0.1, 0.2, 0.3]))
-    assert cli.main(["explain", str(pendulum), "--state", str(tmp_path / "state.npy")]) == 0
+    assert main.main(["explain", str(pendulum), "--state", str(tmp_path / "state.npy")]) == 0
     assert capfd.readouterr().out == printed
     for text, expected in (
         ("[0.1, 0.2]", "observation has shape (2,), expected (3,)"),

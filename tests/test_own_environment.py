@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import moie
-from moie import api, cli
-from moie.explain import figures
+from moie import api
+from moie.cli import main
+from moie.explanation import figures
 from moie.rollout.episode import Job, Purpose
 from moie.runs.config import differences
-from moie.runs.directory import RunDirectory
+from moie.runs.disk.directory import RunDirectory
 from tests import probes, tiny
 
 CLASS = """
@@ -92,17 +93,17 @@ def test_the_command_line_says_what_to_type_and_then_does_it(
     monkeypatch.setattr(figures, "FIGURES", {})  # they take the most time
     run = tiny.copy(here / "runs" / "with 1", here / "runs" / "a copy")
     for command in ("evaluate", "explain", "prune", "resume"):
-        assert cli.main([command, str(run)]) == 2
+        assert main.main([command, str(run)]) == 2
         said = capfd.readouterr().err
         assert f"moie: {run} was trained on 'Mine-v0', which is not registered here" in said
         assert "--task MODULE:Mine-v0, in Python task='MODULE:Mine-v0'" in said
     for task in ("Mine-v0", "mine:Other-v0"):
-        assert cli.main(["evaluate", str(run), "--task", task]) == 2
+        assert main.main(["evaluate", str(run), "--task", task]) == 2
         assert f"task is '{task}', expected MODULE:Mine-v0" in capfd.readouterr().err
     words = ["--episodes", "2", "--workers", "1", "--task", "mine:Mine-v0"]
-    assert cli.main(["evaluate", str(run), *words]) == 0
+    assert main.main(["evaluate", str(run), *words]) == 0
     assert "Mine-v0: 2 episodes of each kind" in capfd.readouterr().out
-    assert cli.main(["resume", str(run), "--iterations", "3", *words[2:]]) == 0
+    assert main.main(["resume", str(run), "--iterations", "3", *words[2:]]) == 0
     assert f"look at it with: moie show '{run}'" in capfd.readouterr().out
     assert api.explain(run, task="mine:Mine-v0", pictures=False, episodes=2, quiet=True).is_file()
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 import moie
-from moie.rollout.policy import Mixture
-from moie.rollout.truth import in_range, largest_action
-from moie.studies import curves
-from moie.studies.comparison import gather
-from moie.studies.tables import markdown
+from moie.comparison import curves
+from moie.comparison.facts import gather
+from moie.comparison.tables import markdown
+from moie.policy.mixture import Mixture
+from moie.policy.truth import in_range, largest_action
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 FOLDERS = sorted(RESULTS.glob("*/evaluations.parquet"))

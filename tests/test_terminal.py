@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import moie
-from moie import cli
-from moie.runs import policy_file
+from moie.cli import main
+from moie.policy import file as policy_file
 from moie.runs.config import RunConfig
-from moie.runs.directory import RunDirectory
+from moie.runs.disk.directory import RunDirectory
 from moie.terminal import printable, printable_lines
 from tests import tiny
 
@@ -41,10 +41,10 @@ def test_show_and_explain_print_no_control_characters(
     file, state = tmp_path / "policy.safetensors", tmp_path / "state.npy"
     policy_file.save_file(file, evil)
     np.save(state, np.zeros(3))
-    assert cli.main(["show", str(file)]) == 0
-    cli.main(["explain", str(file), "--state", str(state)])
+    assert main.main(["show", str(file)]) == 0
+    main.main(["explain", str(file), "--state", str(state)])
     for command in ("evaluate", "prune", "explain"):
-        assert cli.main([command, str(file), "--episodes", "2"]) == 2
+        assert main.main([command, str(file), "--episodes", "2"]) == 2
     said = "".join(capfd.readouterr())
     assert SAFE in said
     assert all(line.isprintable() for line in said.split("\n"))
@@ -55,9 +55,9 @@ def test_errors_and_runs_print_no_control_characters(
     tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
     RunDirectory.create(tmp_path / "run", RunConfig("[red]\x1b[2J"))
-    assert cli.main(["resume", str(tmp_path / "run")]) == 2
-    assert cli.main(["show", "\x1b[2J"]) == 2
-    assert cli.main(["\x1b[2J"]) == 2
+    assert main.main(["resume", str(tmp_path / "run")]) == 2
+    assert main.main(["show", "\x1b[2J"]) == 2
+    assert main.main(["\x1b[2J"]) == 2
     said = capfd.readouterr().err
     assert said.count(r"\x1b[2J") == 3
     assert "\x1b" not in said
@@ -88,7 +88,7 @@ def test_a_state_that_cannot_be_read_is_refused(
     policy_file.save_file(file, tiny.policy("Pendulum-v1"))
     state.write_bytes(content)
     for path in (state, Path("/dev/zero")):
-        assert cli.main(["explain", str(file), "--state", str(path)]) == 2
+        assert main.main(["explain", str(file), "--state", str(path)]) == 2
     said = capfd.readouterr().err.splitlines()
     assert said[0].startswith(f"moie: {state} is not a state: ")
     assert said[1:] == ["moie: cannot read /dev/zero: it is not a regular file"]

@@ -12,8 +12,8 @@ import numpy as np
 
 import moie
 from moie import api
-from moie.rollout import tasks
-from moie.rollout.policy import Mixture
+from moie.environments import tasks
+from moie.policy.mixture import Mixture
 
 ROOT = Path(__file__).parent.parent
 SETTINGS: dict[str, Any] = {

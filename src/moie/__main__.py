@@ -2,6 +2,6 @@
 
 import sys
 
-from moie.cli import main
+from moie.cli.main import main
 
 sys.exit(main())

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moie.errors import InputError
-from moie.runs.stopping import stoppable
+from moie.stopping import stoppable
 from moie.terminal import printable
 
 if TYPE_CHECKING:
-    from moie.rollout.policy import Policy
+    from moie.policy.base import Policy
     from moie.runs.config import RunConfig
     from moie.runs.measured import Measured
 
@@ -33,8 +33,8 @@ class Run:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """One row an iteration; a warning names lines that cannot be read."""
-        from moie.runs.directory import RunDirectory
-        from moie.runs.metrics import read
+        from moie.runs.disk.directory import RunDirectory
+        from moie.runs.disk.metrics import read
 
         file = RunDirectory.open(self.path).metrics_file
         found = read(file)
@@ -44,7 +44,7 @@ class Run:
 
     def show(self) -> str:
         """The policy as a program of IF blocks: `print` it."""
-        from moie.explain.program import program
+        from moie.explanation.program import program
 
         return program(self.policy)
 
@@ -64,7 +64,7 @@ class Run:
 
 def load(path: str | os.PathLike[str]) -> Policy:
     """The policy of a run directory or of a policy file. Loading executes nothing."""
-    from moie.runs.directory import load_policy
+    from moie.runs.disk.directory import load_policy
 
     return load_policy(path)
 
@@ -72,7 +72,7 @@ def load(path: str | os.PathLike[str]) -> Policy:
 def task_preset(task: str, algorithm: str | None = None) -> RunConfig:
     """The settings that a task and an algorithm get where the user gives none; InputError if they
     are not usable."""
-    from moie import presets
+    from moie.runs import presets
 
     return presets.task_preset(task, presets.DEFAULT_ALGORITHM if algorithm is None else algorithm)
 
@@ -99,7 +99,7 @@ def train_config(
     quiet: bool = False,
 ) -> Run:
     """Train by a complete configuration."""
-    from moie.runs.directory import RunDirectory
+    from moie.runs.disk.directory import RunDirectory
     from moie.runs.machinery import machinery
 
     path = default_out(config) if out is None else Path(out)
@@ -162,7 +162,7 @@ def resume(
     """Go on with a run that was stopped or killed, exactly where it would have gone. `task` and
     `trust_task`: see `find_task`."""
     from moie.runs.config import whole
-    from moie.runs.directory import RunDirectory
+    from moie.runs.disk.directory import RunDirectory
     from moie.runs.machinery import machinery
 
     if iterations is not None:
@@ -179,15 +179,15 @@ def find_task(name: str, given: str | None, trust_task: bool, path: str | os.Pat
     user's registered is not, in another process: then `given`, "MODULE:ID", says which module
     registers it. A module that only the file names is imported with the user's consent,
     `trust_task`, unless it is one of ours or loaded already."""
+    from moie.environments import consent, tasks
     from moie.learn.config import require
-    from moie.rollout import tasks, trust
 
     bare = tasks.bare(name)
     if given is not None:
         module, env_id = given.rpartition(":")[0], tasks.bare(given)
         require(bool(module) and env_id == bare, "task", given, f"MODULE:{bare}")
         tasks.resolve(given)
-    trust.check_consent(name, trust_task, path)
+    consent.check_consent(name, trust_task, path)
     if given is None and name == bare:
         try:
             tasks.resolve(name)
@@ -223,7 +223,7 @@ def evaluate(
 
 
 def _settings(episodes: int, seed: int, loss: float, workers: int | None, **options: Any) -> Any:
-    from moie.explain.explanation import Settings
+    from moie.explanation.write import Settings
     from moie.learn.config import require
     from moie.runs.config import whole
     from moie.runs.machinery import n_workers
@@ -250,7 +250,7 @@ def explain(
 ) -> Path:
     """Write the explanation of a run's policy, or of a policy file's; the path of its report.
     `task` and `trust_task`: see `find_task`."""
-    from moie.explain.explanation import explain_run
+    from moie.explanation.write import explain_run
     from moie.learn.config import require
     from moie.runs.progress import Stages
 
@@ -277,7 +277,7 @@ def prune(
 ) -> tuple[dict[str, Any], Path]:
     """Remove the experts that a policy does not need: what was measured, and the smaller policy's
     file. `task` and `trust_task`: see `find_task`."""
-    from moie.explain.explanation import prune_run
+    from moie.explanation.write import prune_run
     from moie.runs.progress import Stages
 
     settings = _settings(episodes, seed, loss, workers)

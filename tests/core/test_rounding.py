@@ -10,13 +10,7 @@ import pytest
 
 from moie.core.policy import MixturePolicy
 from moie.core.selection import swap_prototypes
-from moie.core.trust_region import (
-    Anchor,
-    less_rounding,
-    project_actions,
-    project_all,
-    seen_kl,
-)
+from moie.core.trust_region import Anchor, less_rounding, project_actions, project_all, seen_kl
 
 BOUND, PROMISE = 0.015, 1 + 1e-4
 N, K, D, A = 64, 5, 3, 2

@@ -9,13 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moie.core.search import Search, draw_experts, draw_states, running_objective
-from moie.core.selection import (
-    KEPT,
-    compress,
-    seed_prototypes,
-    swap_objective,
-    swap_prototypes,
-)
+from moie.core.selection import KEPT, compress, seed_prototypes, swap_objective, swap_prototypes
 from moie.core.trust_region import Anchor
 from tests.core.cases import kl_of, random_case
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from moie.comparison import collect
 from moie.errors import InputError
-from moie.runs import checkpoint, metrics
 from moie.runs.config import RunConfig
-from moie.runs.directory import RunDirectory
-from moie.runs.standing import check_config, last_checkpoint
-from moie.studies import gathering
+from moie.runs.disk import checkpoint, metrics
+from moie.runs.disk.directory import RunDirectory
+from moie.runs.disk.standing import check_config, last_checkpoint
 from moie.studies.declaration import Planned
-from moie.studies.fitting import misfits
+from moie.studies.folder import misfits
 from moie.studies.status import damage, look
 from tests import tiny
 from tests.fuzzing import (
@@ -152,7 +152,7 @@ def test_configurations(count: int | None, folder: Path) -> None:
 
 def check_others(folder: Path) -> None:
     """The comparison has the other run, and the study says how it is."""
-    found = gathering.gather(folder)
+    found = collect.gather(folder)
     assert "whole" in found.runs
     assert len(found.rows[found.rows["run"] == "whole"]) == 5
     assert len(found.runs) + len(found.unreadable) == 2

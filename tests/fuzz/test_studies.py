@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from moie.comparison import aggregates, statistics, write
+from moie.comparison.figures import charts
+from moie.comparison.write import compare
 from moie.errors import InputError
-from moie.studies import aggregates, comparing, figures, statistics
-from moie.studies.comparing import compare
-from moie.studies.reading import SHIPPED, load
+from moie.studies.toml_file import SHIPPED, load
+from tests.comparison import synthetic
+from tests.comparison.synthetic import rewritten
 from tests.fuzzing import NASTY, at_most, mutated, mutated_json
-from tests.studies import synthetic
-from tests.studies.synthetic import rewritten
 
 SECONDS = 2.0
 EXAMPLE = """
@@ -108,7 +109,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statistics, "resampled", partial(statistics.resampled, samples=20))
     monkeypatch.setattr(statistics, "simulated_coverage", lambda *_: 0.9)
     monkeypatch.setattr(aggregates, "MOST_THRESHOLDS", 5)
-    monkeypatch.setattr(figures, "FIGURES", {})
+    monkeypatch.setattr(charts, "FIGURES", {})
 
 
 def damaged_table(table: pa.Table, chance: random.Random) -> pa.Table:
@@ -158,7 +159,7 @@ def compare_all(
         try:
             with at_most(seconds):
                 page = compare(file)
-            facts = json.loads((page.parent / comparing.FACTS).read_text())
+            facts = json.loads((page.parent / write.FACTS).read_text())
             assert facts["n_runs"] > 0
             counts["compared"] += 1
         except InputError:

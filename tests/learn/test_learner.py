@@ -23,13 +23,7 @@ from moie.learn.config import (
     UpdateConfig,
 )
 from moie.learn.learner import learn, learn_jit, start
-from moie.learn.update import (
-    Problem,
-    minibatches,
-    start_moments,
-    update_actions,
-    update_all,
-)
+from moie.learn.update import Problem, minibatches, start_moments, update_actions, update_all
 from tests.core.cases import entropy_of, kl_of, random_case
 
 N_STATES, N_FEATURES, N_ACTIONS = 64, 3, 2

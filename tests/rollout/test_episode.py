@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from moie.environments import tasks
 from moie.errors import EnvironmentFault
-from moie.rollout import tasks
 from moie.rollout.episode import Cancelled, Episode, Job, Purpose, lay_end_to_end, run_episode
 from tests import probes, tiny
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
 
+from moie.environments import specs
 from moie.errors import EnvironmentFault, InputError
-from moie.rollout import specs
+from moie.policy.base import Origin, Policy
 from moie.rollout.episode import Episode, Job, Purpose
-from moie.rollout.policy import Origin, Policy
 from moie.rollout.pool import Pool
 from tests import probes, tiny
 

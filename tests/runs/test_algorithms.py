@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import moie
-from moie import cli
+from moie.cli import main
 from moie.errors import InputError
 from moie.learn import learner
 from moie.learn.config import ALGORITHMS
-from moie.rollout.policy import Mixture
-from moie.runs import checkpoint, policy_file
-from moie.runs.directory import RunDirectory
+from moie.policy import file as policy_file
+from moie.policy.mixture import Mixture
+from moie.runs.disk import checkpoint
+from moie.runs.disk.directory import RunDirectory
 from tests import probes, tiny
 
 BASELINES = [name for name in ALGORITHMS if name != "moie"]
@@ -69,9 +70,9 @@ def test_files_and_commands_treat_all_alike(run: Path, capfd: pytest.CaptureFixt
     assert policy_file.to_bytes(again) == content
     action, _ = policy.predict(np.zeros((4, 3)), deterministic=True)
     assert action.shape == (4, 1)
-    assert cli.main(["evaluate", str(run), "--episodes", "2", "--workers", "1"]) == 0
+    assert main.main(["evaluate", str(run), "--episodes", "2", "--workers", "1"]) == 0
     assert "sampled actions: return" in capfd.readouterr().out
-    assert cli.main(["show", str(run)]) == 0
+    assert main.main(["show", str(run)]) == 0
     shown = capfd.readouterr().out
     assert f"{policy.n_parameters} parameters" in shown
     if isinstance(policy, Mixture):

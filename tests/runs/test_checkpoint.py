@@ -10,8 +10,8 @@ import pytest
 from moie.errors import InputError
 from moie.learn import learner
 from moie.learn.config import LearnerConfig
-from moie.runs import checkpoint
-from moie.runs.checkpoint import Checkpoint, Counters
+from moie.runs.disk import checkpoint
+from moie.runs.disk.checkpoint import Checkpoint, Counters
 from tests import tiny
 
 

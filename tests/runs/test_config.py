@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from moie import api
+from moie.environments.catalogue import TASKS
 from moie.errors import InputError
 from moie.learn.config import LearnerConfig
-from moie.presets import PAPER, preset
-from moie.rollout.task_names import TASKS
 from moie.runs.config import (
     RunConfig,
     from_json,
@@ -20,6 +19,7 @@ from moie.runs.config import (
     with_schedule,
     with_settings,
 )
+from moie.runs.presets import PAPER, preset
 
 CHANGED = with_settings(
     RunConfig("Pendulum-v1"), {"seed": 3, "hidden": (8, 4), "bound": 0.1, "experts": 5}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import moie
+from moie import files
 from moie.errors import InputError
-from moie.runs import files
 from moie.runs.config import RunConfig
-from moie.runs.directory import RunDirectory
+from moie.runs.disk.directory import RunDirectory
 from tests import tiny
 
 CONFIG = RunConfig("Pendulum-v1", seed=4)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import moie
-from moie import cli
+from moie.cli import main
 from tests import tiny
 from tests.rollout.test_pool import alive
 
@@ -102,7 +102,7 @@ def test_a_run_that_is_told_to_stop_says_how_to_go_on(
     assert len(workers) == 2
 
     # Meanwhile nobody else works on it.
-    assert cli.main(["resume", str(run)]) == 2
+    assert main.main(["resume", str(run)]) == 2
     assert capfd.readouterr().err == f"moie: another process is working on {run}\n"
 
     os.killpg(process.pid, number)

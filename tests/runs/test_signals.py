@@ -115,7 +115,7 @@ def test_a_run_killed_at_any_moment_ends_the_same(algorithm: str, tmp_path: Path
         assert "Traceback" not in said
         moments["learning" if done(run) else "scaling" if run.exists() else "starting"] += 1
         if run.exists():
-            words = ["resume", str(run), "--workers", "2"]
+            words = ["resume", str(run), "--trust-task", "--workers", "2"]
     finished = tiny.moie_process(*words)
     assert finished.returncode == 0, finished.stderr
     assert_same(run, expected)

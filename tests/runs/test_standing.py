@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import moie
-from moie import cli
+from moie.cli import main
 from moie.errors import InputError, Stopped
-from moie.runs import checkpoint, lifecycle, training
-from moie.runs.directory import RunDirectory
-from moie.runs.standing import last_checkpoint
+from moie.runs import lifecycle, training
+from moie.runs.disk import checkpoint
+from moie.runs.disk.directory import RunDirectory
+from moie.runs.disk.standing import last_checkpoint
 from tests import tiny
 
 OLD = tiny.ROOT / "tests" / "data" / "run-0.1.0"
@@ -222,7 +223,7 @@ def test_a_damaged_line_of_the_metrics_stays_and_the_rest_goes_on(
     lines = file.read_text().splitlines(keepends=True)
     lines[1] = '{"iteration": 1, "steps": "[/b]"}\n'
     file.write_text("".join(lines))
-    assert cli.main(["resume", str(run), "--iterations", "5", "--workers", "2"]) == 0
+    assert main.main(["resume", str(run), "--iterations", "5", "--workers", "2"]) == 0
     error = capfd.readouterr().err
     assert f"{file}: line 2 cannot be read: steps is '[/b]', expected a number" in error
     assert "iteration 1 is missing; it stays as it is" in error

@@ -14,15 +14,17 @@ import numpy as np
 import pytest
 
 import moie
-from moie import api, cli
+from moie import api
+from moie.cli import main
 from moie.core.policy import MixturePolicy
+from moie.environments import tasks
 from moie.errors import InputError, Stopped
 from moie.learn import learner
-from moie.rollout import tasks
 from moie.rollout.episode import Job, Purpose
-from moie.runs import checkpoint, training
+from moie.runs import training
 from moie.runs.deployment import first_policy
-from moie.runs.directory import RunDirectory
+from moie.runs.disk import checkpoint
+from moie.runs.disk.directory import RunDirectory
 from tests import probes, tiny
 
 WALK, SCALES, TROUBLE = (f"tests.probes:{name}-v0" for name in ("Walk", "Scales", "Trouble"))
@@ -98,7 +100,7 @@ def test_resume_of_a_complete_run_does_nothing_and_says_so(
     walk: Path, capfd: pytest.CaptureFixture
 ) -> None:
     before = tiny.contents(walk)
-    assert cli.main(["resume", str(walk)]) == 0
+    assert main.main(["resume", str(walk)]) == 0
     assert "is complete: 4 iterations; --iterations" in capfd.readouterr().err
     assert tiny.contents(walk) == before
 
@@ -215,7 +217,7 @@ def test_with_no_whole_checkpoint_nothing_is_touched(
     for folder in (run / "checkpoints").iterdir():
         damage(folder / "learner.safetensors", 100)
     before = tiny.contents(run)
-    assert cli.main(["resume", str(run), "--iterations", "4"]) == 2
+    assert main.main(["resume", str(run), "--iterations", "4"]) == 2
     error = capfd.readouterr().err
     assert error.count("\n") == 1
     assert "no checkpoint in" in error
@@ -283,7 +285,7 @@ def test_a_fault_stops_the_run_with_what_repeats_it(
     monkeypatch.setenv(probes.TROUBLE, probes.trouble(kind, seed, 1))
     where = {"nan": [], "die": [], "raise": lines_of_the_fire()}
     for words_typed in (tiny.arguments(TROUBLE, run, iterations=4), ["resume", str(run)]):
-        assert cli.main(words_typed) == 2
+        assert main.main(words_typed) == 2
         *progress, error = capfd.readouterr().err.splitlines()
         assert error.startswith("moie: ")
         for word in (words, f"seed={seed}", "fault.json", f"moie resume {run}"):
@@ -313,7 +315,7 @@ def test_a_fault_stops_the_run_with_what_repeats_it(
             assert np.isnan(env.step(last)[0]).any()
 
     monkeypatch.delenv(probes.TROUBLE)
-    assert cli.main(["resume", str(run)]) == 0
+    assert main.main(["resume", str(run)]) == 0
     assert_same(run, clean)
     assert not (run / "fault.json").exists()
 
@@ -340,13 +342,13 @@ def test_a_fault_in_an_evaluation_loses_no_row(
     seed, run = Job(0, Purpose.EVALUATION_MEAN, iteration, 0, 0).seed, tmp_path / "run"
     monkeypatch.setenv(probes.TROUBLE, probes.trouble("raise", seed, 1))
     for words in (tiny.arguments(TROUBLE, run, iterations=4), ["resume", str(run)]):
-        assert cli.main(words) == 2
+        assert main.main(words) == 2
         assert f"seed={seed}" in capfd.readouterr().err
         # What was learned before the fault came up is there, whether measured or not.
         learned = moie.load(run).trained["iterations"]
         assert [row["iteration"] for row in tiny.metrics(run)] == list(range(learned))
     monkeypatch.delenv(probes.TROUBLE)
-    assert cli.main(["resume", str(run)]) == 0
+    assert main.main(["resume", str(run)]) == 0
     assert_same(run, clean)
 
 
@@ -386,7 +388,7 @@ def test_a_full_disk_stops_the_run_and_harms_nothing(
     run = tiny.copy(half, tmp_path / "run")
     limit = limit_of(run)
     with no_file_larger_than(limit):
-        code = cli.main(["resume", str(run), "--iterations", "4"])
+        code = main.main(["resume", str(run), "--iterations", "4"])
     *progress, error = capfd.readouterr().err.splitlines()
     assert code == 2
     assert error.startswith("moie: no space left to write")
@@ -401,7 +403,7 @@ def test_a_full_disk_stops_the_run_and_harms_nothing(
         assert not before.exists() or tiny.contents(now) == tiny.contents(before)
     assert limit_of is not checkpoint_too_large or kept[-1].name == "000002"
 
-    assert cli.main(["resume", str(run)]) == 0
+    assert main.main(["resume", str(run)]) == 0
     assert tiny.policy_bytes(run) == tiny.policy_bytes(walk)
     assert tiny.metrics(run) == tiny.metrics(walk)
 
@@ -410,7 +412,7 @@ def test_a_disk_that_is_full_from_the_start_gets_no_run(
     tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
     with no_file_larger_than(1000):
-        assert cli.main(tiny.arguments(WALK, tmp_path / "run")) == 2
+        assert main.main(tiny.arguments(WALK, tmp_path / "run")) == 2
     error = capfd.readouterr().err
     assert error.startswith("moie: no space left to write")
     assert error.count("\n") == 1
@@ -421,7 +423,7 @@ def test_a_disk_that_is_full_from_the_start_gets_no_run(
 def test_a_place_where_nothing_can_be_written_is_named(
     out: str, capfd: pytest.CaptureFixture
 ) -> None:
-    assert cli.main(tiny.arguments(WALK, Path(out))) == 2
+    assert main.main(tiny.arguments(WALK, Path(out))) == 2
     error = capfd.readouterr().err
     assert f"cannot write {out}" in error
     assert error.count("\n") == 1

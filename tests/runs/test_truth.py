@@ -2,7 +2,7 @@
 
 import pytest
 
-from moie.rollout.truth import default_only, led
+from moie.policy.truth import default_only, led
 from moie.runs.evaluation import Evaluation, Evaluator, summary
 from moie.runs.measured import evaluate
 from moie.runs.truth import SAID, Truth

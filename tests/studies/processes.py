@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from moie.studies.declaration import Planned
-from moie.studies.reading import load
+from moie.studies.toml_file import load
 from tests import tiny
 
 LOCAL = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}

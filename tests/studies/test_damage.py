@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from moie.comparison import curves
+from moie.comparison.learners import plan_of
 from moie.errors import InputError
-from moie.studies import curves
-from moie.studies.grouping import plan_of
-from moie.studies.reading import load
+from moie.studies.toml_file import load
 from tests import tiny
+from tests.comparison import synthetic
+from tests.comparison.synthetic import rewritten
 from tests.fuzzing import at_most
-from tests.studies import synthetic
-from tests.studies.synthetic import rewritten
 
 SECONDS = 2.0
 OLD = tiny.ROOT / "tests" / "data" / "curves-0.1.0.parquet"

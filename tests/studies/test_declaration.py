@@ -6,13 +6,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from moie.comparison.curves import Curves
+from moie.comparison.learners import plan_of
 from moie.errors import InputError
 from moie.runs.config import from_json
-from moie.studies.curves import Curves
+from moie.studies.conduct import declaration
 from moie.studies.declaration import Grid, Study, plan
-from moie.studies.grouping import plan_of
-from moie.studies.reading import from_toml, load, shipped
-from moie.studies.studying import declaration
+from moie.studies.toml_file import from_toml, load, shipped
 
 
 def names(text: str) -> list[str]:

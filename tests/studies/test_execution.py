@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from moie.errors import Stopped
-from moie.runs.directory import RunDirectory
-from moie.studies import execution
+from moie.runs.disk.directory import RunDirectory
+from moie.studies.cluster import scheduler
+from moie.studies.cluster.job import Outcome
+from moie.studies.cluster.scheduler import RETRIES, Execution
 from moie.studies.declaration import Grid, Planned, Study, plan
-from moie.studies.execution import RETRIES, Execution
 from moie.studies.status import damage, look, seconds_left
-from moie.studies.work import Outcome
 
 ITERATIONS = 10
 Play = Callable[[Path, int], Outcome]
@@ -68,8 +68,8 @@ class Told:
 
 @pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[Planned]:
-    monkeypatch.setattr(execution, "PAUSE", 0.0)
-    monkeypatch.setattr(execution, "POLL", 0.0)
+    monkeypatch.setattr(scheduler, "PAUSE", 0.0)
+    monkeypatch.setattr(scheduler, "POLL", 0.0)
     settings = {"iterations": ITERATIONS}
     return plan(Study("s", (Grid("pendulum", ("ppo", "trpo"), seeds=3, settings=settings),)))
 

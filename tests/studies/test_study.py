@@ -15,12 +15,14 @@ import gymnasium as gym
 import pytest
 
 import moie
-from moie import api, cli
-from moie.rollout import specs
+from moie import api
+from moie.cli import main
+from moie.comparison import curves
+from moie.environments import specs
 from moie.runs.config import to_json
-from moie.studies import cluster, curves, supervision
 from moie.studies import status as status_of
-from moie.studies.work import Assignment, work
+from moie.studies.cluster import ray_cluster, supervisor
+from moie.studies.cluster.job import Assignment, work
 from tests import probes, tiny
 from tests.studies.processes import (
     RAY,
@@ -136,13 +138,13 @@ def test_the_file_of_a_token_is_made_private(
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     monkeypatch.setenv("RAY_AUTH_MODE", "")  # so that it is put back in the end
     monkeypatch.delenv("RAY_AUTH_MODE")
-    cluster._use_token()
+    ray_cluster._use_token()
     assert "RAY_AUTH_MODE" not in os.environ
     file = tmp_path / ".ray" / "auth_token"
     file.parent.mkdir()
     file.write_text("secret")
     file.chmod(0o644)
-    cluster._use_token()
+    ray_cluster._use_token()
     assert file.stat().st_mode & 0o777 == 0o600
     assert os.environ["RAY_AUTH_MODE"] == "token"
 
@@ -249,7 +251,7 @@ def test_a_run_that_fails_is_listed_and_the_study_goes_on(tmp_path: Path) -> Non
 def test_wrong_words_start_nothing(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    assert cli.main(["study", *words, "--out", str(tmp_path / "out")]) == 2
+    assert main.main(["study", *words, "--out", str(tmp_path / "out")]) == 2
     assert said in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -276,7 +278,7 @@ def deaf() -> Iterator[str]:
 def test_a_cluster_that_does_not_answer(
     deaf: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervision, "JOIN", 1.0)
+    monkeypatch.setattr(supervisor, "JOIN", 1.0)
     began = time.monotonic()
     with pytest.raises(moie.InputError, match=f"no Ray cluster at {deaf}: no answer within 1 s"):
         moie.study(declare(tmp_path), out=tmp_path / "out", address=deaf, quiet=True)
@@ -307,7 +309,7 @@ def test_what_studies_need_is_named_where_it_is_missing(
     ):
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, missing, None)
-            assert cli.main([*words, "--out", str(tmp_path / "out")]) == 2
+            assert main.main([*words, "--out", str(tmp_path / "out")]) == 2
         said = capsys.readouterr().err
         assert f"need {missing}, not installed: pip install 'moie[study]'" in said
         assert list(tmp_path.iterdir()) == []
@@ -315,7 +317,7 @@ def test_what_studies_need_is_named_where_it_is_missing(
 
 def test_a_status_needs_nothing_else(tmp_path: Path) -> None:
     hide = "import sys; sys.modules |= {n: None for n in ('ray', 'pandas', 'pyarrow', 'scipy')}; "
-    run = "from moie.cli import main; main(['study', 'smoke', '--status'])"
+    run = "from moie.cli.main import main; main(['study', 'smoke', '--status'])"
     done = subprocess.run(
         [sys.executable, "-c", hide + run],
         env=tiny.environment(),
@@ -392,7 +394,7 @@ def test_a_study_whose_runs_are_done_starts_no_ray(
     by_hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tiny.copy(by_hand, tmp_path / "copy")
-    monkeypatch.setattr("moie.studies.studying.need", lambda *names: pytest.fail("not needed"))
+    monkeypatch.setattr("moie.studies.conduct.need", lambda *names: pytest.fail("not needed"))
     done = moie.study(declare(tmp_path), out=out, quiet=True)
     assert len(curves.read(out / "curves.parquet").rows) == 4 * (ITERATIONS + 1)
     assert [status.state for status in done.statuses] == ["done"] * 4

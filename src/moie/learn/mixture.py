@@ -10,14 +10,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 from moie.core import gaussian
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes
-from moie.core.trust_region import (
-    Anchor,
-    Scalar,
-    ScalarLike,
-    divergence,
-    less_rounding,
-    seen_kl,
-)
+from moie.core.trust_region import Anchor, Scalar, ScalarLike, divergence, less_rounding, seen_kl
 from moie.learn.algorithm import Algorithm, Outcome, Sampled
 from moie.learn.config import LearnerConfig, SelectionConfig
 from moie.learn.update import PolicyMoments, Problem, start_moments, update_actions, update_all

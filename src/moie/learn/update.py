@@ -17,13 +17,7 @@ from moie.core import gaussian
 from moie.core.gaussian import mean_shift
 from moie.core.perceptron import Perceptron
 from moie.core.policy import MixturePolicy
-from moie.core.trust_region import (
-    Anchor,
-    PolicyProjection,
-    Scalar,
-    project_actions,
-    project_all,
-)
+from moie.core.trust_region import Anchor, PolicyProjection, Scalar, project_actions, project_all
 from moie.learn.config import CriticConfig, LearnerConfig, UpdateConfig
 
 

@@ -12,8 +12,8 @@ from multiprocessing.connection import Connection, wait
 from weakref import WeakKeyDictionary
 
 from moie.errors import EnvironmentFault, InputError
+from moie.policy.base import Policy
 from moie.rollout.episode import Episode, Job, Purpose
-from moie.rollout.policy import Policy
 from moie.rollout.process import GONE, Worker
 
 TRIES = 3  # a job that costs this many workers is the environment's fault

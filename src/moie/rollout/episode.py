@@ -12,9 +12,9 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from moie.environments import faults, tasks
 from moie.errors import EnvironmentFault
-from moie.rollout import faults, tasks
-from moie.rollout.policy import Policy
+from moie.policy.base import Policy
 
 NOISE_CHUNK = 256
 

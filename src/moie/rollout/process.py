@@ -13,8 +13,8 @@ import sys
 import time
 from multiprocessing.connection import Connection
 
+from moie.policy.base import Policy
 from moie.rollout.episode import Job
-from moie.rollout.policy import Policy
 
 START_LIMIT = 120.0  # seconds for a worker to import its simulator
 GONE = (EOFError, OSError, pickle.UnpicklingError)  # how the end of a connection shows

@@ -3,8 +3,8 @@
 import numpy as np
 
 from moie.errors import EnvironmentFault
+from moie.policy.base import Policy
 from moie.rollout.episode import Job, Purpose
-from moie.rollout.policy import Policy
 from moie.rollout.pool import Pool
 
 STEPS = 3

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
+from moie.environments import specs, tasks
+from moie.environments.faults import place, said
 from moie.errors import EnvironmentFault, InputError
-from moie.rollout import specs, tasks
 from moie.rollout.episode import Cancelled, run_episode
-from moie.rollout.faults import place, said
 
 HEARTBEAT = 1.0  # seconds between two signs of life during an episode
 

@@ -9,12 +9,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from moie.policy.base import Policy
 from moie.rollout.episode import Job
-from moie.rollout.policy import Policy
 from moie.rollout.pool import Pool
 from moie.runs.config import RunConfig
+from moie.runs.disk.records import summary
 from moie.runs.evaluation import evaluation_jobs
-from moie.runs.records import summary
 
 Row = dict[str, Any]
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from tyro.conf import Suppress
 
+from moie.environments.catalogue import check_names
 from moie.errors import InputError, shortened
 from moie.learn.config import LearnerConfig, has_visited_prototypes, require, unused_parts
-from moie.rollout.task_names import check_names
 
 ONLY_SHOWN = ("feature_names", "action_names")
 """Settings that change nothing but what a reader sees."""

@@ -10,11 +10,12 @@ import numpy as np
 from moie.core.network import LinearPolicy, NetworkPolicy
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT
+from moie.environments import spaces
 from moie.learn.learner import LearnerState, Report
-from moie.rollout import spaces
-from moie.rollout.baselines import Linear, Network
+from moie.policy.base import Origin, Policy
+from moie.policy.baselines import Linear, Network
+from moie.policy.mixture import Mixture
 from moie.rollout.episode import Episode, Steps
-from moie.rollout.policy import Mixture, Origin, Policy
 from moie.rollout.scaling import Scaling
 from moie.runs.config import RunConfig
 

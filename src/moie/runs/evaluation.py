@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import gymnasium
 import numpy as np
 
-from moie.rollout import specs, tasks
+from moie.environments import specs, tasks
+from moie.policy.base import Policy
 from moie.rollout.episode import Episode, Job, Purpose
-from moie.rollout.policy import Policy
 from moie.rollout.pool import Pool
 
 LONGEST = 10_000  # steps, for environments without a time limit

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from moie.errors import InputError
 from moie.runs.config import RunConfig, with_schedule
-from moie.runs.directory import RunDirectory
-from moie.runs.standing import check_config, last_checkpoint
+from moie.runs.disk.directory import RunDirectory
+from moie.runs.disk.standing import check_config, last_checkpoint
 from moie.runs.training import Machinery, Training
 
 

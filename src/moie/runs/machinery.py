@@ -8,7 +8,7 @@ from moie.learn.config import require
 from moie.learn.runtime import prepare
 from moie.rollout.process import n_cores
 from moie.runs.config import whole
-from moie.runs.stopping import stoppable
+from moie.stopping import stoppable
 
 
 def n_workers(given: int | None) -> int:

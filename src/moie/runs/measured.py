@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from moie.rollout.policy import Mixture, Policy
+from moie.policy.base import Policy
+from moie.policy.mixture import Mixture
 from moie.runs.evaluation import Evaluation, Evaluator, summary
 from moie.runs.truth import SAID, Truth, measure_truth
 

@@ -6,9 +6,10 @@ from numpy.typing import NDArray
 from moie.core.entropy import NO_FLOOR
 from moie.errors import InputError
 from moie.learn.learner import Report
+from moie.policy.base import Policy
+from moie.policy.mixture import Mixture
+from moie.policy.truth import attention, largest_action
 from moie.rollout.episode import Episode
-from moie.rollout.policy import Mixture, Policy
-from moie.rollout.truth import attention, largest_action
 
 JUDGED = 500
 """States of a batch that attention is measured on, at most."""

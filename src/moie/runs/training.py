@@ -11,28 +11,29 @@ import jax
 import numpy as np
 
 from moie.core.batch import Batch
+from moie.environments import spaces, specs, tasks
+from moie.environments.consent import resume_command
 from moie.errors import EnvironmentFault, InputError, Stopped
+from moie.files import as_json, remove_leftovers, write_bytes
 from moie.learn import learner
 from moie.learn.learner import LearnerState, Report
-from moie.rollout import spaces, specs, tasks
+from moie.policy import file as policy_file
+from moie.policy.base import Policy
 from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
-from moie.rollout.policy import Policy
 from moie.rollout.pool import Pool
 from moie.rollout.scaling import Scaling
 from moie.rollout.seeding import ignored_seed
-from moie.rollout.trust import resume_command
-from moie.runs import checkpoint, metrics, policy_file
 from moie.runs.backlog import Backlog, Row
-from moie.runs.checkpoint import Checkpoint, Counters
 from moie.runs.config import RunConfig
 from moie.runs.deployment import deploy, first_policy, scaling_of
-from moie.runs.directory import RunDirectory
+from moie.runs.disk import checkpoint, metrics
+from moie.runs.disk.checkpoint import Checkpoint, Counters
+from moie.runs.disk.directory import RunDirectory
+from moie.runs.disk.records import Records, summary
 from moie.runs.evaluation import longest_episode
-from moie.runs.files import as_json, remove_leftovers, write_bytes
 from moie.runs.progress import Progress
-from moie.runs.records import Records, summary
 from moie.runs.reporting import check_finite, numbers, truth_of, whole
-from moie.runs.stopping import BEFORE_THE_FIRST
+from moie.stopping import BEFORE_THE_FIRST
 
 BACKLOG = 1  # evaluations that may still be under way when the next batch is begun
 

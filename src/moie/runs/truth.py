@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from moie.rollout import truth
+from moie.policy import truth
+from moie.policy.mixture import Mixture
 from moie.rollout.episode import Episode
-from moie.rollout.policy import Mixture
 from moie.runs.evaluation import Evaluation, Evaluator, standard_error, summary
 
 Reading = Literal["literal", "pairs", "guide", "no", "unknown"]

@@ -14,7 +14,6 @@ from typing import Any
 
 from moie.errors import InputError, shortened
 from moie.learn.config import ALGORITHMS, has_experts
-from moie.presets import task_preset
 from moie.runs.config import (
     RunConfig,
     flat,
@@ -25,9 +24,8 @@ from moie.runs.config import (
     with_schedule,
     with_settings,
 )
+from moie.runs.presets import task_preset
 
-STUDY_FILE, STUDY_FORMAT = "study.json", "moie-study"
-"""The declaration in a study's folder."""
 OWN = {"task": "tasks", "algorithm": "algorithms", "experts": "experts", "seed": "seeds"}
 """Settings that are dimensions of the grid, and the dimension's name."""
 MOST_SEEDS, MOST_LEARNERS, MOST_RUNS = 10_000, 1_000, 20_000

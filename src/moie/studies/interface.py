@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moie.runs.stopping import stoppable
-from moie.studies.extra import need
+from moie.extras import need
+from moie.stopping import stoppable
 
 if TYPE_CHECKING:
     from moie.studies.declaration import Planned, Study
@@ -50,8 +50,8 @@ def _study(
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
     """Folder, declaration, all its runs, and those that are meant."""
     from moie.studies.declaration import Study, plan
-    from moie.studies.parts import part_of, with_iterations
-    from moie.studies.reading import load as load_study
+    from moie.studies.subset import part_of, with_iterations
+    from moie.studies.toml_file import load as load_study
 
     if isinstance(study, Study):
         declared, planned = study, plan(study)
@@ -88,9 +88,9 @@ def study(
         part: only the runs with these `tasks`, `algorithms`, `experts` or `seeds`.
     """
     need("pandas", "pyarrow")
-    from moie.studies.cluster import Resources
+    from moie.studies.cluster.ray_cluster import Resources
+    from moie.studies.conduct import prepare, run_study
     from moie.studies.progress import StudyProgress
-    from moie.studies.studying import prepare, run_study
 
     resources = Resources(address, cpus, cpus_per_run, worker_timeout)
     folder, declared, planned, meant = _study(study, out, iterations, part)
@@ -110,7 +110,7 @@ def study_status(
     **part: Any,
 ) -> StudyRuns:
     """How far a study is, wherever it runs."""
-    from moie.studies.fitting import misfits
+    from moie.studies.folder import misfits
     from moie.studies.status import damage, look
 
     folder, declared, _, meant = _study(study, out, iterations, part)
@@ -138,9 +138,9 @@ def compare(
         quiet: show no progress.
     """
     need("pandas", "pyarrow", "scipy")
+    from moie.comparison.write import compare as compare_runs
     from moie.learn.config import require
     from moie.runs.progress import Stages
-    from moie.studies.comparing import compare as compare_runs
 
     good = steps is None or (isinstance(steps, int) and steps >= 1)
     require(good, "steps", steps, "at least 1")

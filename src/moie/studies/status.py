@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from moie.errors import InputError
-from moie.runs.directory import RunDirectory
-from moie.runs.files import DAMAGE, as_json, parse_json, read_bytes, write_bytes, writing
-from moie.runs.metrics import read, read_last
+from moie.files import DAMAGE, as_json, parse_json, read_bytes, write_bytes, writing
+from moie.runs.disk.directory import RunDirectory
+from moie.runs.disk.metrics import read, read_last
 from moie.studies.declaration import Planned
 
 State = Literal["waiting", "running", "stopped", "failed", "done"]

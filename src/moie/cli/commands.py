@@ -1,0 +1,241 @@
+"""The commands: arguments to calls of the Python interface, results to text."""
+
+import argparse
+import contextlib
+import difflib
+import io
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import tyro
+
+from moie import api
+from moie.cli.arguments import Compare, Evaluate, Explain, Prune, Resume, Show, Study, Train
+from moie.errors import InputError
+from moie.files import typed
+from moie.runs.config import with_settings
+from moie.studies import interface
+from moie.terminal import say
+
+Arguments = TypeVar("Arguments")
+
+
+def _parse(
+    kind: type[Arguments], arguments: Sequence[str], command: str, **options: Any
+) -> Arguments:
+    config = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)
+    program, said = f"moie {command}", io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(kind, args=arguments, prog=program, config=config, **options)
+    except SystemExit as stop:
+        if stop.code:
+            raise InputError(f"{_in_one_line(said.getvalue())}; see '{program} --help'") from None
+        raise
+
+
+def _in_one_line(box: str) -> str:
+    """What is wrong, and the nearest options, from the box that tyro draws around them."""
+    parts = re.split(r"─{3,}", re.sub(r"[│╭╰╮╯]", " ", box))
+    parts = [" ".join(part.split()) for part in parts if part.strip()]
+    wrong = parts[1].removesuffix(".").removesuffix(" (required)") if len(parts) > 1 else box
+    near = [re.findall(r"--[\w-]+", part) for part in parts if part.startswith("Perhaps you meant")]
+    return wrong + (f"; nearest: {', '.join(near[0])}" if near and near[0] else "")
+
+
+def train(arguments: Sequence[str]) -> None:
+    """`moie train TASK ...`: the task comes first, it decides on the defaults."""
+    if not arguments or arguments[0].startswith("-"):
+        wants_help = bool({"-h", "--help"} & set(arguments))
+        line = "moie train TASK [settings]; see 'moie tasks' and 'moie train TASK --help'"
+        if not wants_help:
+            raise InputError(f"the task is missing: {line}")
+        say(f"usage: {line}")
+        return
+    preset = api.task_preset(arguments[0], _algorithm_in(arguments))
+    given = _parse(Train, arguments[1:], f"train {arguments[0]}", default=Train(preset))
+    config = given.config
+    if given.steps is not None:
+        config = with_settings(config, {"iterations": api.iterations_for(given.steps, config)})
+    run = api.train_config(
+        config, given.out, given.workers, given.worker_timeout, given.packaged_env
+    )
+    _say_where(run)
+
+
+def _algorithm_in(arguments: Sequence[str]) -> str | None:
+    """What --algorithm says; it decides on the other defaults."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--algorithm", default=None, nargs="?")
+    return parser.parse_known_args(arguments)[0].algorithm
+
+
+def resume(arguments: Sequence[str]) -> None:
+    """`moie resume RUN`."""
+    given = _parse(Resume, arguments, "resume")
+    _say_where(
+        api.resume(
+            given.run,
+            iterations=given.iterations,
+            task=given.task,
+            trust_task=given.trust_task,
+            workers=given.workers,
+            worker_timeout=given.worker_timeout,
+            packaged_env=given.packaged_env,
+        )
+    )
+
+
+def _say_where(run: api.Run) -> None:
+    say(f"run: {run.path}")
+    say(f"look at it with: {typed('show', run.path)}")
+
+
+def evaluate(arguments: Sequence[str]) -> None:
+    """`moie evaluate RUN`."""
+    given = _parse(Evaluate, arguments, "evaluate")
+    found = api.evaluate(
+        given.run,
+        episodes=given.episodes,
+        seed=given.seed,
+        task=given.task,
+        trust_task=given.trust_task,
+        workers=given.workers,
+    )
+    say(found)
+
+
+def show(arguments: Sequence[str]) -> None:
+    """`moie show RUN`."""
+    given = _parse(Show, arguments, "show")
+    from moie.explanation.program import program
+
+    say(program(api.load(given.run)))
+
+
+def explain(arguments: Sequence[str]) -> None:
+    """`moie explain RUN`."""
+    given = _parse(Explain, arguments, "explain")
+    if given.state is not None:
+        from moie.explanation.state import read_state
+
+        say(api.load(given.run).explain(read_state(given.state)))
+        return
+    report = api.explain(
+        given.run,
+        out=given.out,
+        episodes=given.episodes,
+        seed=given.seed,
+        loss=given.loss,
+        actions=given.actions,
+        pruning=given.pruning,
+        pictures=given.pictures,
+        task=given.task,
+        trust_task=given.trust_task,
+        workers=given.workers,
+    )
+    say(f"report: {report}")
+
+
+def prune(arguments: Sequence[str]) -> None:
+    """`moie prune RUN`."""
+    given = _parse(Prune, arguments, "prune")
+    found, file = api.prune(
+        given.run,
+        loss=given.loss,
+        out=given.out,
+        episodes=given.episodes,
+        seed=given.seed,
+        task=given.task,
+        trust_task=given.trust_task,
+        workers=given.workers,
+    )
+    from moie.explanation.program import pruning_table
+
+    say(pruning_table(found))
+    say(f"policy: {file}")
+
+
+def study(arguments: Sequence[str]) -> None:
+    """`moie study NAME`."""
+    given = _parse(Study, arguments, "study")
+    options: dict[str, Any] = {"out": given.out, "iterations": given.iterations}
+    options |= {name: getattr(given, name) for name in ("tasks", "algorithms", "experts", "seeds")}
+    if given.status:
+        from moie.studies.progress import report
+
+        found = interface.study_status(given.study, **options)
+        say(report(found.name, found.statuses))
+        for line in found.misfits:
+            say(f"  misfit   {line}")
+        for line in found.damaged:
+            say(f"  damaged  {line}")
+        if not found.path.exists():
+            say(f"  there is nothing at {found.path} yet")
+        return
+    found = interface.study(
+        given.study,
+        address=given.address,
+        cpus=given.cpus,
+        cpus_per_run=given.cpus_per_run,
+        worker_timeout=given.worker_timeout,
+        **options,
+    )
+    say(f"runs: {found.path}")
+    say(f"compare them with: {typed('compare', found.path)}")
+    if found.unfinished:
+        lines = [f"  {one.name}: {one.error or one.state}" for one in found.unfinished]
+        raise InputError(
+            "\n".join([f"{len(lines)} of {len(found.statuses)} runs are not done", *lines])
+        )
+
+
+def compare(arguments: Sequence[str]) -> None:
+    """`moie compare PATH ...`."""
+    given = _parse(Compare, arguments, "compare")
+    if not given.paths:
+        raise InputError("a folder of runs or a file of curves is missing: moie compare PATH ...")
+    say(f"page: {interface.compare(*given.paths, out=given.out, steps=given.steps)}")
+
+
+def tasks(arguments: Sequence[str]) -> None:
+    """`moie tasks`: the paper's tasks; any other Gymnasium id works too."""
+    if arguments and arguments[0] not in ("-h", "--help"):
+        raise InputError(f"moie tasks takes no arguments, got {' '.join(arguments)!r}")
+    from moie.environments.catalogue import TASKS
+    from moie.runs.presets import PAPER
+
+    say(f"{'name':<18} {'id':<30} {'features':>8} {'actions':>8} {'iterations':>11}  needs")
+    for task in TASKS:
+        iterations, _ = PAPER[task.id]
+        needs = f"moie[{task.package_extra}]" if task.package_extra else "-"
+        counts = f"{len(task.features):>8} {len(task.joints):>8} {iterations:>11}"
+        say(f"{task.short:<18} {task.id:<30} {counts}  {needs}")
+    say(
+        "\nThese have the paper's settings. Any other Gymnasium id with Box observations and "
+        "actions\nworks too ('Hopper-v5', 'my_module:MyEnv-v0'); its features are standardised."
+    )
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
+    "train": train,
+    "resume": resume,
+    "evaluate": evaluate,
+    "show": show,
+    "explain": explain,
+    "prune": prune,
+    "study": study,
+    "compare": compare,
+    "tasks": tasks,
+}
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Find the command and run it."""
+    name = arguments[0]
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"commands are {', '.join(COMMANDS)}"
+        raise InputError(f"unknown command {name!r}; {hint}")
+    COMMANDS[name](arguments[1:])

@@ -1,0 +1,134 @@
+"""The curves of all runs in a folder."""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from moie.comparison import curves
+from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT, check_facts, check_study
+from moie.comparison.curves import ATTENTION, KEYS, Curves, as_frame
+from moie.comparison.notes.wording import printable
+from moie.errors import InputError
+from moie.files import parse_json, read_bytes, reading
+from moie.runs.config import to_json
+from moie.runs.disk.directory import RunDirectory, load_policy
+from moie.runs.disk.metrics import Metrics, learned_steps
+from moie.runs.disk.metrics import read as read_metrics
+
+CURVES_FILE = "curves.parquet"
+
+
+def read(path: Path) -> Curves:
+    """The curves of a folder of runs, or of a file of curves."""
+    if path.is_dir():
+        return gather(path)
+    if not path.exists():
+        raise InputError(f"there is no folder of runs or file of curves at {path}")
+    return curves.read(path)
+
+
+def run_directories(folder: Path) -> list[Path]:
+    """All runs at or below a folder, in order, each once; hidden folders are what a killed process
+    left."""
+    found, been = [], set()
+    # other than `rglob` it can bear changes meanwhile
+    for path, folders, files in os.walk(folder, followlinks=True):
+        here = os.path.realpath(path)
+        if here in been or "run.json" in files:
+            folders.clear()
+        if here not in been and "run.json" in files:
+            found.append(Path(path))
+        been.add(here)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+    return sorted(found)
+
+
+def gather(folder: Path) -> Curves:
+    """Read every run at or below a folder."""
+    found = run_directories(folder)
+    if not found:
+        raise InputError(f"there are no runs in {folder}")
+    tables, runs, unreadable, damaged = [], {}, [], []
+    for path in found:
+        name = printable(path.relative_to(folder).as_posix())
+        try:
+            run = RunDirectory.open(path)
+            metrics = read_metrics(run.metrics_file)
+            table, runs[name] = _one(run, name, metrics)
+            tables.append(table)
+        except InputError as error:
+            unreadable.append(str(error).replace(str(path), name))
+            continue
+        damaged += [f"{name}/{run.metrics_file.name}, {problem}" for problem in metrics.problems]
+    rows = pa.concat_tables(tables, promote_options="default") if tables else _empty()
+    return Curves(
+        as_frame(curves.typed(rows)),
+        runs,
+        read_study(folder),
+        tuple(unreadable),
+        damaged=tuple(damaged),
+    )
+
+
+def _empty() -> pa.Table:
+    return pa.schema(KEYS.items()).empty_table()
+
+
+def _parameters(run: RunDirectory) -> int | None:
+    if not run.policy_file.exists():
+        return None
+    with contextlib.suppress(InputError):  # a damaged policy takes no curve away
+        return load_policy(run.policy_file).n_parameters
+    return None
+
+
+def _one(run: RunDirectory, name: str, metrics: Metrics) -> tuple[pa.Table, dict[str, Any]]:
+    """Its rows, and what is known about it."""
+    config = run.read_config()
+    facts = {"config": to_json(config), "versions": run.started_with(), "host": run.started_on()}
+    with reading(f"{run.config_file} cannot be read"):
+        facts = check_facts(json.loads(json.dumps(facts)))
+    learner = config.learner
+    keys = {
+        "run": name,
+        "task": config.task,
+        "algorithm": learner.algorithm,
+        "experts": learner.policy.experts if learner.has_experts else None,
+        "seed": config.seed,
+        "parameters": _parameters(run),
+    }
+    try:
+        table = _rows(metrics, config.batch_steps, keys)
+    except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+        raise InputError(f"{run.metrics_file} cannot be read: {error!r}") from error
+    for fault in curves.faults(as_frame(table), {name: facts}).values():
+        raise InputError(f"{run.metrics_file} cannot be read: {fault}")
+    return table, facts
+
+
+def _rows(metrics: Metrics, batch_steps: int, keys: dict[str, Any]) -> pa.Table:
+    """The rows of a run's metrics, with keys."""
+    rows = pd.DataFrame(metrics.rows)
+    if rows.empty:
+        return _empty()
+    # An evaluation is of the policy that sampled the iteration's batch, not of the one after.
+    rows["learned_steps"] = learned_steps(metrics.rows, batch_steps)
+    if "attention" in rows:  # of the policy after the iteration
+        attention = dict(zip(rows["iteration"], rows["attention"], strict=True))
+        rows[ATTENTION] = [attention.get(at - 1) for at in rows["iteration"]]
+    return curves.typed(pa.Table.from_pandas(rows.assign(**keys), preserve_index=False))
+
+
+def read_study(folder: Path) -> dict[str, Any] | None:
+    """The declaration that a study left in its folder."""
+    file = folder / STUDY_FILE
+    with reading(f"{file} cannot be read"):
+        content = parse_json(read_bytes(file)) if file.exists() else None
+        if not isinstance(content, dict) or content.get("format") != STUDY_FORMAT:
+            return None  # other programs have studies, too
+        return check_study(content)

@@ -1,0 +1,231 @@
+"""All curves of many runs in one table, and its way to and from one Parquet file.
+
+A row is a row of a run's metrics.jsonl: one an iteration, and a last one that only measures the
+final policy. The file's schema is described in docs/studies.md; what is not a curve
+(configurations, versions, hosts, the study's declaration) is JSON in the schema's metadata, under
+the key "moie".
+"""
+
+import contextlib
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from moie.comparison.checking import check_facts, check_study, check_texts
+from moie.errors import InputError, shortened
+from moie.files import parse_json, read_bytes, reading, write_bytes
+
+FORMAT, VERSION = "moie-curves", 1
+KEYS = {
+    "run": pa.string(),
+    "task": pa.string(),
+    "algorithm": pa.string(),
+    "experts": pa.int32(),
+    "seed": pa.int64(),
+    "parameters": pa.int32(),
+    "iteration": pa.int32(),
+    "steps": pa.int64(),
+    "learned_steps": pa.int64(),
+}
+"""Columns that every file has; all others are numbers of the metrics, float64 or null."""
+MOST_ROWS, LARGEST = 10**7, 2**28
+"""Rows of a file, and bytes of any part of its header: far more than studies have."""
+COUNTS = ("iteration", "steps", "learned_steps")
+OWN: dict[str, Callable[[Any], Any]] = {
+    "task": lambda config: config["task"],
+    "algorithm": lambda config: config["learner"]["algorithm"],
+    "seed": lambda config: config["seed"],
+}
+"""Columns that repeat a setting, and where the configuration has it."""
+ATTENTION = "evaluated_attention"
+"""Column: the attention of the policy that a row's evaluation is of, which is the one before the
+iteration."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """A run that two sources have had, and not alike: which of them counts."""
+
+    run: str
+    """The name of the one that counts."""
+    source: str
+    """Where that one was."""
+    other: str
+    """Where the one was that does not count."""
+    reached: int
+    """Steps at the last evaluation of the one that counts; -1 without any."""
+    other_reached: int
+    """The same of the other one: fewer, or as many where their numbers differ."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What some runs have measured, and what is known about them."""
+
+    rows: pd.DataFrame
+    runs: dict[str, dict[str, Any]]
+    """By name: `config`, `versions` and `host` as in run.json."""
+    study: dict[str, Any] | None
+    """The content of study.json, where the runs belong to one."""
+    unreadable: tuple[str, ...] = ()
+    """What is wrong with runs that could not be read."""
+    overlaps: tuple[Overlap, ...] = ()
+    """Of sources that were merged."""
+    damaged: tuple[str, ...] = ()
+    """What is wrong with the metrics of runs whose other rows are here."""
+
+
+def is_evaluation(rows: pd.DataFrame) -> pd.Series:
+    """Which rows measure a policy. One whose return is not finite has none, but a length."""
+    found = pd.Series(False, index=rows.index)
+    for name in ("return_sampled", "length_sampled"):
+        if name in rows:
+            found |= rows[name].notna()
+    return found
+
+
+def typed(table: pa.Table) -> pa.Table:
+    """The same rows: first the columns that every file has, then the others, with their types."""
+    missing = [name for name in KEYS if name not in table.column_names]
+    if missing:
+        raise ValueError(f"there is no {' and no '.join(missing)}")
+    names = [*KEYS, *sorted(set(table.column_names) - set(KEYS))]
+    kinds = pa.schema([(name, KEYS.get(name, pa.float64())) for name in names])
+    return table.select(names).cast(kinds)
+
+
+def as_frame(table: pa.Table) -> pd.DataFrame:
+    """With types that know null."""
+    return table.replace_schema_metadata().to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def to_bytes(curves: Curves) -> bytes:
+    """The content of a Parquet file."""
+    known = {"format": FORMAT, "version": VERSION, "study": curves.study, "runs": curves.runs}
+    known["unreadable"] = list(curves.unreadable)
+    known["damaged"] = list(curves.damaged)
+    known["overlaps"] = [asdict(one) for one in curves.overlaps]
+    table = typed(pa.Table.from_pandas(curves.rows, preserve_index=False))
+    table = table.replace_schema_metadata({"moie": json.dumps(known)})
+    buffer = io.BytesIO()
+    pq.write_table(
+        table,
+        buffer,
+        compression="zstd",
+        use_dictionary=["run", "task", "algorithm"],
+        write_page_checksum=True,
+    )
+    return buffer.getvalue()
+
+
+def write(curves: Curves, path: Path) -> None:
+    """One file, whole or not there."""
+    write_bytes(path, to_bytes(curves))
+
+
+def read(path: Path) -> Curves:
+    """The content of a file that `write` made. Runs of which something is wrong or unknown are
+    named, and take no other away."""
+    with _reading(path):
+        table, known = _content(path)
+        study = None if known["study"] is None else check_study(known["study"])
+        rows = as_frame(typed(table))
+        runs, unreadable = _good_runs(rows, known["runs"])
+        overlaps = [_overlap(one) for one in known.get("overlaps", [])]
+        return Curves(
+            rows=rows[rows["run"].isin(list(runs))],
+            runs=runs,
+            study=study,
+            unreadable=(*check_texts(known.get("unreadable", [])), *unreadable),
+            overlaps=tuple(one for one in overlaps if one.run in runs),
+            damaged=tuple(check_texts(known.get("damaged", []))),
+        )
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    with reading(f"{path} is not a file of curves that moie wrote"):
+        try:
+            yield
+        except (pa.ArrowNotImplementedError, pa.ArrowException) as error:
+            raise ValueError(str(error)) from error
+
+
+def _content(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """The table, and what its metadata has under our key."""
+    file = pq.ParquetFile(
+        pa.BufferReader(read_bytes(path)),
+        page_checksum_verification=True,
+        thrift_string_size_limit=LARGEST,
+        thrift_container_size_limit=LARGEST,
+    )
+    if not 0 <= file.metadata.num_rows <= MOST_ROWS:
+        raise ValueError(f"it has {file.metadata.num_rows} rows, expected at most {MOST_ROWS}")
+    known = parse_json((file.schema_arrow.metadata or {})[b"moie"])
+    if known["format"] != FORMAT or known["version"] > VERSION:
+        found = f"{shortened(known['format'])} {shortened(known['version'])}"
+        raise ValueError(f"its format is {found}")
+    return file.read(), known
+
+
+def _overlap(content: Any) -> Overlap:
+    found = Overlap(**content)
+    for item in fields(Overlap):
+        value = getattr(found, item.name)
+        if type(value) is not item.type:
+            raise ValueError(f"{item.name} of an overlap is {shortened(value)}")
+    return found
+
+
+def _good_runs(rows: pd.DataFrame, content: Any) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """What is known about the runs with which nothing is wrong, and what is wrong with others."""
+    runs, wrong = {}, []
+    for name, facts in content.items():
+        try:
+            with reading(name):
+                runs[name] = check_facts(facts)
+        except InputError as error:
+            wrong.append(str(error))
+    for name in sorted(set(rows["run"].dropna()) - set(content)):
+        wrong.append(f"{name}: there are rows of it, but not its configuration")
+    if rows["run"].isna().any():
+        wrong.append("there are rows that name no run")
+    for name, fault in faults(rows, runs).items():
+        wrong.append(f"{name}: {fault}")
+        del runs[name]
+    return runs, wrong
+
+
+def faults(rows: pd.DataFrame, runs: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Of these runs, those whose rows cannot be theirs, and why."""
+    rows = rows[rows["run"].isin(list(runs))]
+    found = [(rows[name].isna(), f"{name} is missing in a row") for name in COUNTS]
+    found += [(rows[name] < 0, f"{name} is below zero in a row") for name in COUNTS]
+    found += [(rows["parameters"] < 1, "parameters are below one in a row")]
+    for name, of in OWN.items():
+        expected = rows["run"].map({run: of(facts["config"]) for run, facts in runs.items()})
+        other = rows[name].isna() | (rows[name].astype(object) != expected.astype(object))
+        found.append((other, f"{name} is not that of its configuration in a row"))
+    measured = rows[is_evaluation(rows)]
+    twice = measured.duplicated(["run", "learned_steps"])
+    found.append((twice, "two evaluations are of the same steps"))
+    faulty: dict[str, str] = {}
+    for where, fault in found:
+        some = rows["run"].loc[where.index[where.fillna(False).astype(bool)]]
+        faulty |= {name: fault for name in some.unique() if name not in faulty}
+    return faulty
+
+
+def damaged(path: Path) -> list[str]:
+    """Names of the runs in a file that `read` leaves out."""
+    found = read(path)
+    with _reading(path):
+        table, known = _content(path)
+        return sorted({*known["runs"], *table["run"].to_pylist()} - set(found.runs))

@@ -1,0 +1,141 @@
+"""Who beats whom: a matrix of all pairs of learners."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from moie.comparison.figures.labels import ROW_SIZE, beside, letters, listed, n_lines, widest
+from moie.comparison.figures.panels import Facts, Legend
+from moie.present.style import WIDTH, sheet
+
+ON_CELL = "#23272e"
+"""Ink on a coloured cell: the same in light and in dark."""
+BEATEN_TO_BEATS = LinearSegmentedColormap.from_list("beats", ["#6f9fd0", "#f4f4f2", "#e8935a"])
+"""Light enough for dark ink everywhere."""
+TITLE = "Probability that a run of the row beats a run of the column"
+SMALLEST = 4.5
+"""Points of a number that can be read."""
+SLANT = 30
+"""Degrees of names below columns."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names of rows and columns, and what room that leaves for cells."""
+
+    names: list[str]
+
+    @cached_property
+    def beside(self) -> tuple[list[str], bool]:
+        return beside(self.names)
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """Names; with the letters of the columns, where those have letters."""
+        names, is_lettered = self.beside
+        if self.is_slanted or is_lettered:
+            return names
+        pairs = zip(names, letters(len(names)), strict=True)
+        return [f"{name}   {letter}" for name, letter in pairs]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        return self.names if self.is_slanted else letters(len(self.names))
+
+    @cached_property
+    def is_slanted(self) -> bool:
+        """Whether whole names have room below the columns: a line each, and none on the next."""
+        names, is_lettered = self.beside
+        room = (WIDTH - widest(names, ROW_SIZE)) / len(names) * np.sin(np.deg2rad(SLANT))
+        return not is_lettered and n_lines(names) == 1 and room > 1.3 * ROW_SIZE / 72
+
+    @cached_property
+    def legend(self) -> Legend | None:
+        return Legend(listed(self.names), handle=0.0) if self.beside[1] else None
+
+    @cached_property
+    def wide(self) -> float:
+        """Points of a cell, or a little less."""
+        return 72 * (WIDTH - widest(self.rows, ROW_SIZE) - 0.25) / len(self.names)
+
+    @cached_property
+    def high(self) -> float:
+        """Points of a cell."""
+        if self.number:
+            return 72 * min(0.5, max(0.38, 3 / len(self.names)))
+        return 72 * (0.19 if n_lines(self.rows) == 1 else 0.33)
+
+    @cached_property
+    def number(self) -> float:
+        """Size of a cell's number; zero where it has no room."""
+        size = min(7.0, self.wide / 2.8)
+        return size if size >= SMALLEST else 0.0
+
+    @cached_property
+    def interval(self) -> float:
+        """Size of its interval, likewise."""
+        size = min(5.5, self.wide / 5.4)
+        return size if size >= SMALLEST + 0.5 else 0.0
+
+    @cached_property
+    def height(self) -> float:
+        """Inches of the whole figure."""
+        below = 0.2 + np.sin(np.deg2rad(SLANT)) * widest(self.columns, ROW_SIZE)
+        scale = 0.0 if self.number else 0.6
+        names = 0.0 if self.legend is None else self.legend.height
+        return 0.4 + len(self.names) * self.high / 72 + below + scale + names
+
+
+def improvement(facts: Facts) -> Figure | None:
+    """The chance that a run of the row's learner beats one of the column's."""
+    found = facts["aggregate"]
+    if found is None or len(found["learners"]) < 2:
+        return None
+    layout = Layout(found["learners"])
+    figure, axes = sheet(layout.height)
+    axis = axes[0, 0]
+    matrix = [[0.5 if one is None else one["value"] for one in row] for row in found["improvement"]]
+    shown = np.ma.masked_array(matrix, np.eye(len(matrix), dtype=bool))
+    image = axis.imshow(shown, vmin=0, vmax=1, cmap=BEATEN_TO_BEATS, aspect="auto")
+    _name(axis, layout)
+    axis.set_title(TITLE)
+    if layout.number:
+        _numbers(axis, found["improvement"], layout)
+    else:
+        scale = figure.colorbar(image, ax=axis, location="bottom", shrink=0.5, aspect=40, pad=0.01)
+        scale.outline.set_visible(False)
+    if layout.legend is not None:
+        layout.legend.draw(figure, [Line2D([], [], linestyle="none") for _ in layout.names])
+    return figure
+
+
+def _name(axis: Axes, layout: Layout) -> None:
+    axis.set_yticks(range(len(layout.rows)), layout.rows)
+    axis.set_xticks(range(len(layout.columns)), layout.columns)
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+    if layout.is_slanted:
+        slanted: dict[str, Any] = {"rotation": SLANT, "ha": "right", "rotation_mode": "anchor"}
+        axis.set_xticks(range(len(layout.columns)), layout.columns, **slanted)
+    elif 72 * widest(layout.columns, ROW_SIZE) > 0.9 * layout.wide:
+        axis.tick_params(axis="x", labelrotation=90, labelsize=min(ROW_SIZE, 0.85 * layout.wide))
+
+
+def _numbers(axis: Axes, found: list[list[Facts | None]], layout: Layout) -> None:
+    options: dict[str, Any] = {"ha": "center", "va": "center", "color": ON_CELL}
+    for i, row in enumerate(found):
+        for j, one in enumerate(row):
+            if one is None:
+                continue
+            has_interval = bool(layout.interval) and one["low"] is not None
+            value, at = f"{one['value']:.2f}", i - (0.14 if has_interval else 0)
+            axis.text(j, at, value, fontsize=layout.number, **options)
+            if has_interval:
+                ends = f"{one['low']:.2f}-{one['high']:.2f}"
+                axis.text(j, i + 0.22, ends, fontsize=layout.interval, **options)

@@ -1,0 +1,82 @@
+"""`moie compare`: curves, facts, figures, page and tables."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from moie.comparison import curves, merging
+from moie.comparison.curves import Curves
+from moie.comparison.facts import gather
+from moie.comparison.figures import charts
+from moie.comparison.page import page
+from moie.comparison.tables import markdown
+from moie.errors import InputError
+from moie.files import as_json, check_replaceable, check_writable, replace_folder
+from moie.present.style import draw_all
+from moie.runs.progress import Stages
+
+PAGE, FACTS, TABLE = "comparison.html", "facts.json", "table.md"
+ROWS = "evaluations.parquet"
+
+
+def compare(
+    paths: Path | Sequence[Path],
+    out: Path | None = None,
+    *,
+    steps: int | None = None,
+    progress: Stages | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> Path:
+    """Compare the runs at or below a folder, or those in a file of curves, or those of several of
+    them together, at their last steps or at `steps`; write a folder, as a whole. `check` is called
+    now and then and may end it. Returns the page's path."""
+    progress = Stages(quiet=True) if progress is None else progress
+    paths = [paths] if isinstance(paths, Path) else list(paths)
+    out = _target(paths) if out is None else out
+    out = out.resolve() if out.is_symlink() else out
+    check_replaceable(out, (FACTS, TABLE, ROWS), "a comparison")
+    _check_kept(paths, out)
+    with progress.stage("runs", 1):
+        found = merging.read(paths)
+    check_writable(out)
+    check()
+    with progress.stage("statistics", 1):
+        facts = gather(found, (paths[0] if len(paths) == 1 else out).resolve().name, steps)
+    content = {FACTS: as_json(facts), TABLE: markdown(facts), ROWS: _evaluations(found)}
+    drawn = draw_all(charts.FIGURES, facts, content, progress, check)
+    content[PAGE] = page(facts, drawn)
+    replace_folder(out, content)
+    return out / PAGE
+
+
+def _target(paths: list[Path]) -> Path:
+    """In a folder of runs, or beside a file of curves; of several there is none."""
+    if len(paths) != 1:
+        raise InputError(
+            f"--out is missing: a comparison of {len(paths)} folders or files needs a folder to be "
+            "written to"
+        )
+    (path,) = paths
+    return path / "comparison" if path.is_dir() else path.with_name(f"{path.stem}-comparison")
+
+
+def _check_kept(paths: list[Path], out: Path) -> None:
+    """What is read is not lost when the folder is replaced: it is elsewhere, or the evaluations,
+    which are written again."""
+    home = out.resolve()
+    for path in paths:
+        there = path.resolve()
+        if there == home / ROWS:
+            if lost := curves.damaged(path):
+                raise InputError(
+                    f"{path} would be replaced, and has runs that cannot be read: "
+                    f"{', '.join(lost)}; choose another --out"
+                )
+        elif home in (there, *there.parents):
+            raise InputError(f"{path} is in {out}, which would be replaced; choose another --out")
+
+
+def _evaluations(found: Curves) -> bytes:
+    """The rows that measure a policy, as a file of curves."""
+    rows = found.rows[curves.is_evaluation(found.rows)]
+    return curves.to_bytes(replace(found, rows=rows))

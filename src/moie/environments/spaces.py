@@ -1,0 +1,89 @@
+"""What goes into an environment and comes out of it: whether moie can serve it, and its names."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from moie.environments import tasks
+from moie.environments.catalogue import check_names
+from moie.errors import InputError
+
+LARGEST_BOUND = 1e18
+"""Of an action: squares of actions fit in single precision."""
+OF_FEATURES = ("feature_names", "observation_names", "observation_variables")
+OF_ACTIONS = ("action_names", "action_variables")
+"""Where an environment may have its names, as an attribute or in `metadata`. The first is moie's
+own and has to fit; the others, of CityLearn and Sinergym, are used where they do."""
+
+
+def check(env: gym.Env) -> None:
+    """InputError unless observations are a Box, and actions a Box with a range that can be used."""
+    for role, space in (("observations", env.observation_space), ("actions", env.action_space)):
+        if not isinstance(space, gym.spaces.Box):
+            problem = "expected a Box"
+        elif not space.shape or 0 in space.shape:
+            problem = f"its shape is {space.shape}, expected at least one number"
+        elif role == "actions" and not np.issubdtype(space.dtype, np.floating):
+            problem = f"its dtype is {space.dtype}, expected a floating-point type"
+        elif role == "actions" and not space.is_bounded():
+            problem = "its bounds are not finite, expected finite ones"
+        else:
+            continue
+        space_said = " ".join(str(space).split())
+        raise InputError(f"{_name(env)}: the {role} are {space_said}; {problem}")
+    _check_bounds(env, env.action_space)
+
+
+def _check_bounds(env: gym.Env, space: Any) -> None:
+    """Each action has a range, in single precision too, that is not a stand-in for none."""
+    _, actions = names(env)
+    for name, low, high in zip(actions, space.low.ravel(), space.high.ravel(), strict=True):
+        said = f"{_name(env)}: the action {name!r} is bounded by {low:g} and {high:g}"
+        if max(abs(float(low)), abs(float(high))) > LARGEST_BOUND:
+            raise InputError(
+                f"{said}, expected bounds that can be reached, within ±{LARGEST_BOUND:g}"
+            )
+        if not np.float32(low) < np.float32(high):
+            raise InputError(f"{said}, expected a low below the high: leave it out if it is fixed")
+
+
+def names(
+    env: gym.Env, features: Sequence[str] = (), actions: Sequence[str] = ()
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A name for each number of an observation and of an action: the given ones, the environment's
+    own, those that moie knows, or just numbers."""
+    task = env.unwrapped.spec.id if env.unwrapped.spec else ""
+    n_features, n_actions = (
+        math.prod(space.shape or ()) for space in (env.observation_space, env.action_space)
+    )
+    return (
+        check_names("feature_names", features, n_features)
+        or _own(env, OF_FEATURES, n_features)
+        or tasks.feature_names(task, n_features),
+        check_names("action_names", actions, n_actions)
+        or _own(env, OF_ACTIONS, n_actions)
+        or tasks.joint_names(task, n_actions),
+    )
+
+
+def _own(env: gym.Env, places: tuple[str, ...], n: int) -> tuple[str, ...]:
+    """The names that an environment has for its n numbers; none where it has none."""
+    for place in places:
+        found = env.get_wrapper_attr(place) if env.has_wrapper_attr(place) else None
+        found = (env.metadata or {}).get(place) if found is None else found
+        if not isinstance(found, list | tuple | np.ndarray):
+            continue
+        try:
+            if given := check_names(place, list(found), n):
+                return given
+        except InputError as error:
+            if place == places[0]:
+                raise InputError(f"{_name(env)}: {error}") from error
+    return ()
+
+
+def _name(env: gym.Env) -> str:
+    return env.unwrapped.spec.id if env.unwrapped.spec else type(env.unwrapped).__name__

@@ -1,0 +1,260 @@
+"""The figures, drawn from the facts alone, in one style; each as SVG, PDF and PNG."""
+
+from collections.abc import Callable
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from moie.present.style import (
+    DEFAULT,
+    GRID,
+    INK,
+    MOST_FEATURES,
+    PALETTE,
+    REST,
+    Facts,
+    chosen,
+    colours,
+    grid,
+    sheet,
+    varied,
+    window,
+)
+
+
+def activation(facts: Facts) -> Figure:
+    """The paper's figure: memberships of the chosen experts over a rollout."""
+    experts, paint, steps = chosen(facts), colours(facts), window(facts)
+    figure, axes = sheet(0.55 + 0.62 * len(experts), len(experts), sharex=True, sharey=True)
+    memberships = np.asarray(facts["shown"]["memberships"])[steps.start : steps.stop]
+    for axis, k in zip(axes[:, 0], experts, strict=True):
+        axis.fill_between(steps, memberships[:, k], color=paint[k], alpha=0.25, linewidth=0)
+        axis.plot(steps, memberships[:, k], color=paint[k], linewidth=1.2)
+        axis.set_ylabel(f"expert {k}", rotation=0, ha="right", va="center", color=paint[k])
+        axis.set_ylim(0, max(0.05, 1.08 * float(memberships.max())))
+        axis.margins(x=0)
+        grid(axis)
+    axes[-1, 0].set_xlabel(f"step of the episode with seed {facts['shown']['seed']}")
+    figure.suptitle("Membership of experts over a rollout", fontsize=9, fontweight="bold")
+    return figure
+
+
+def membership(facts: Facts) -> Figure:
+    """Everything that makes up the action, stacked: experts, and the default on top."""
+    paint, experts = colours(facts), [e["expert"] for e in facts["experts"]]
+    memberships = np.asarray(facts["shown"]["memberships"])
+    figure, axes = sheet(2.5)
+    axis = axes[0, 0]
+    named, others = experts[: len(PALETTE)], experts[len(PALETTE) :]
+    layers = [memberships[:, k] for k in named] + [memberships[:, others].sum(axis=1)]
+    layers.append(1.0 - memberships.sum(axis=1))
+    tints = [paint[k] for k in named] + [REST, DEFAULT]
+    labels = [f"expert {k}" for k in named] + ["others" if others else "", "default"]
+    axis.stackplot(np.arange(len(memberships)), layers, colors=tints, labels=labels, linewidth=0)
+    handles = [h for h, text in zip(axis.collections, labels, strict=True) if text]
+    axis.legend(handles, [t for t in labels if t], loc="center left", bbox_to_anchor=(1, 0.5))
+    axis.set(xlabel="step", ylabel="share of the action", ylim=(0, 1))
+    axis.set_title("What the action is made of")
+    axis.margins(x=0)
+    return figure
+
+
+def overlap(facts: Facts) -> Figure:
+    """How much two experts are active in the same states."""
+    order = [expert["expert"] for expert in facts["experts"]]
+    matrix = np.asarray(facts["overlap"])[np.ix_(order, order)]
+    side = min(6.0, 2.2 + 0.22 * len(order))
+    figure = Figure(figsize=(side + 0.8, side))
+    FigureCanvasAgg(figure)
+    axis = figure.subplots()
+    image = axis.imshow(matrix, vmin=0, vmax=1, cmap="Blues")
+    axis.set_xticks(range(len(order)), order)
+    axis.set_yticks(range(len(order)), [f"expert {k}" for k in order])
+    axis.tick_params(length=0)
+    if len(order) <= 12:
+        for i, row in enumerate(matrix):
+            for j, value in enumerate(row):
+                ink = "white" if value > 0.55 else "#23272e"  # on a cell, in light and in dark
+                axis.text(j, i, f"{value:.2f}", ha="center", va="center", color=ink, fontsize=7)
+    axis.spines[:].set_visible(False)
+    axis.set_title("Overlap of activation over visited states")
+    bar = figure.colorbar(image, ax=axis, fraction=0.046, pad=0.03)
+    bar.outline.set_visible(False)
+    return figure
+
+
+def actions(facts: Facts) -> Figure:
+    """The action of every used expert as bars, with the joints' names."""
+    used = [e for e in facts["experts"] if e["share"] >= 0.005] or facts["experts"][:1]
+    used, paint, policy = used[:12], colours(facts), facts["policy"]
+    names, columns = policy["action_names"], min(4, len(used))
+    rows = -(-len(used) // columns)
+    figure, axes = sheet(
+        0.5 + rows * (0.45 + 0.19 * len(names)), rows, columns, sharex=True, sharey=True
+    )
+    low, high = min(policy["action_low"]), max(policy["action_high"])
+    reach = max(abs(np.clip(e["action"], low, high)).max() for e in used) or high
+    for axis, expert in zip(axes.flat, used, strict=False):
+        values = np.clip(expert["action"], policy["action_low"], policy["action_high"])
+        axis.barh(range(len(names)), values, color=paint[expert["expert"]], height=0.62)
+        axis.axvline(0, color=INK, linewidth=0.7)
+        axis.set_title(f"expert {expert['expert']}  ({expert['lead']:.0%} of steps)", fontsize=8)
+        axis.set_yticks(range(len(names)), names)
+        axis.set_xlim(-1.05 * reach, 1.05 * reach)
+        grid(axis, "x")
+    axes[0, 0].invert_yaxis()
+    for axis in axes.flat[len(used) :]:
+        axis.set_axis_off()
+    figure.suptitle("Action of each expert, within the bounds", fontsize=9, fontweight="bold")
+    return figure
+
+
+def prototypes(facts: Facts) -> Figure:
+    """Where each prototype stands in the range of the visited states, feature by feature."""
+    listed, paint = varied(facts, MOST_FEATURES), colours(facts)
+    features = [facts["features"][i] for i in listed]
+    experts, columns = chosen(facts, most=10), 3
+    rows = -(-len(features) // columns)
+    figure, axes = sheet(0.5 + 0.62 * rows, rows, columns)
+    at = {e["expert"]: e["prototype"] for e in facts["experts"]}
+    for i, axis, feature in zip(listed, axes.flat, features, strict=False):
+        for low, high, alpha in (("low", "high", 0.25), ("q05", "q95", 0.55)):
+            axis.plot(
+                [feature[low], feature[high]],
+                [0, 0],
+                color=GRID,
+                linewidth=7,
+                alpha=alpha,
+                solid_capstyle="butt",
+            )
+        for k in experts:
+            axis.plot([at[k][i]] * 2, [-0.55, 0.55], color=paint[k], linewidth=2)
+        axis.set_title(feature["name"], fontsize=7.5, fontweight="normal", pad=1)
+        axis.set_ylim(-1, 1)
+        axis.set_yticks([])
+        axis.spines["left"].set_visible(False)
+        axis.tick_params(axis="x", labelsize=6.5, length=2)
+        axis.locator_params(axis="x", nbins=4)
+    for axis in axes.flat[len(features) :]:
+        axis.set_axis_off()
+    handles = [mpl.lines.Line2D([], [], color=paint[k], linewidth=2) for k in experts]
+    labels = [f"expert {k}" for k in experts]
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)))
+    title = "Prototypes in the range of visited states (dark: the middle 90%)"
+    if len(listed) < len(facts["features"]):
+        title += f"; {len(listed)} of {len(facts['features'])} features"
+    figure.suptitle(title, fontsize=9, fontweight="bold")
+    return figure
+
+
+def pruning(facts: Facts) -> Figure | None:
+    """Return against number of experts."""
+    found = facts.get("pruning")
+    if found is None:
+        return None
+    figure, axes = sheet(2.6)
+    axis = axes[0, 0]
+    counts = [row["n_experts"] for row in found["curve"]]
+    for kind, colour in (("sampled", PALETTE[0]), ("mean", PALETTE[1])):
+        values = np.asarray([row[kind]["return"] for row in found["curve"]])
+        errors = np.asarray([row[kind]["error"] for row in found["curve"]])
+        axis.fill_between(counts, values - errors, values + errors, color=colour, alpha=0.2, lw=0)
+        axis.plot(counts, values, "o-", color=colour, markersize=3.5, label=f"{kind} actions")
+    whole = found["curve"][0]["sampled"]["return"]
+    axis.axhline(whole - found["loss"] * abs(whole), color=INK, linewidth=0.7, linestyle=":")
+    axis.axvline(found["n_experts"], color=PALETTE[2], linewidth=1.2, linestyle="--")
+    name = f"chosen: {found['n_experts']}"
+    axis.annotate(
+        name,
+        (found["n_experts"], 0.5),
+        xycoords=("data", "axes fraction"),
+        color=PALETTE[2],
+        xytext=(4, -4),
+        textcoords="offset points",
+        va="top",
+    )
+    axis.set(xlabel="number of experts", ylabel="return")
+    axis.invert_xaxis()
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.set_title(f"Pruning (dotted: a loss of {found['loss']:.0%} with sampled actions)")
+    axis.legend(loc="lower left")
+    grid(axis)
+    return figure
+
+
+def learning(facts: Facts) -> Figure | None:
+    """Return over the steps of training; entropy and its floor."""
+    rows = facts.get("learning")
+    if not rows:
+        return None
+    figure, axes = sheet(2.5, 1, 2)
+    left, right = axes[0]
+    measured = [row for row in rows if row["return_sampled"] is not None]
+    for name, colour in (("return_sampled", PALETTE[0]), ("return_mean", PALETTE[1])):
+        kind = name.removeprefix("return_")
+        steps = [row["learned"] / 1e6 for row in measured]
+        left.plot(steps, [row[name] for row in measured], color=colour, label=f"{kind} actions")
+    left.set(xlabel="million environment steps", ylabel="return")
+    left.set_title("Learning")
+    left.legend(loc="lower right")
+    grid(left)
+    for name, style, label in (("entropy", "-", "entropy"), ("entropy_floor", "--", "its floor")):
+        some = [(row["steps"] / 1e6, row[name]) for row in rows if row[name] is not None]
+        if some:
+            right.plot(*zip(*some, strict=True), style, color=PALETTE[4], label=label)
+    right.set(xlabel="million environment steps", ylabel="entropy")
+    right.set_title("Exploration")
+    right.legend(loc="upper right")
+    grid(right)
+    return figure
+
+
+def default_share(facts: Facts) -> Figure:
+    """How much of the action no expert claims, over the time of the episodes."""
+    found = facts["default"]
+    figure, axes = sheet(1.9)
+    axis = axes[0, 0]
+    steps = found["curve_step"] * (np.arange(len(found["curve"])) + 0.5)
+    axis.fill_between(steps, found["curve"], color=REST, alpha=0.35, linewidth=0)
+    axis.plot(steps, found["curve"], color=REST, linewidth=1.2)
+    axis.axhline(found["threshold"], color=INK, linewidth=0.7, linestyle=":")
+    axis.set(xlabel="step", ylabel="default share", ylim=(0, 1))
+    axis.set_title("Unfamiliar ground: default share over time, mean of the episodes still running")
+    axis.margins(x=0)
+    grid(axis)
+    return figure
+
+
+def cycle(facts: Facts) -> Figure | None:
+    """Mean memberships over the phase of the gait."""
+    found = facts["cycle"]
+    if found is None:
+        return None
+    figure, axes = sheet(2.3)
+    axis, paint = axes[0, 0], colours(facts)
+    profile = np.asarray(found["profile"])
+    phases = (np.arange(len(profile) + 1) + 0.5) / len(profile)
+    for k in chosen(facts, most=10):
+        around = np.append(profile[:, k], profile[0, k])
+        axis.plot(phases, around, color=paint[k], label=f"expert {k}", linewidth=1.5)
+    axis.set(xlabel="phase of the cycle", ylabel="membership", xlim=(0, 1))
+    title = f"One cycle of {found['period']:.1f} steps, mean of {found['n_cycles']}"
+    axis.set_title(title)
+    axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    grid(axis)
+    return figure
+
+
+FIGURES: dict[str, Callable[[Facts], Figure | None]] = {
+    "activation": activation,
+    "membership": membership,
+    "cycle": cycle,
+    "actions": actions,
+    "prototypes": prototypes,
+    "overlap": overlap,
+    "default-share": default_share,
+    "pruning": pruning,
+    "learning": learning,
+}

@@ -1,0 +1,167 @@
+"""The policy as it is deployed: NumPy only, in the task's own units, no jax needed to act.
+
+The formulas are those of `core.policy`; a test holds the two together.
+"""
+
+import abc
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from moie.errors import InputError
+from moie.policy.observation import rows_of
+from moie.terminal import printable
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where a prototype was visited: replaying `actions` after `reset(seed=seed)` leads there."""
+
+    iteration: int
+    episode: int
+    step: int
+    seed: int
+    actions: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why the policy acts as it does in one state; experts in order of membership."""
+
+    action: Array
+    experts: tuple[int, ...]
+    memberships: tuple[float, ...]
+    default_share: float
+    distances: tuple[float, ...]
+    """Distance to each prototype, in the order of `experts`, in the scaled features."""
+    nearest: int
+    differences: tuple[tuple[str, float], ...]
+    """State minus nearest prototype by feature name, the largest contribution first."""
+
+    def __str__(self) -> str:
+        lines = [f"action {np.array2string(self.action, precision=3)}"]
+        rows = zip(self.experts, self.memberships, self.distances, strict=True)
+        lines += [
+            f"  expert {k:<3d} membership {m:6.1%}  distance {d:.3g}"
+            for k, m, d in rows
+            if m > 5e-4
+        ]
+        lines.append(f"  default    membership {self.default_share:6.1%}")
+        some = self.differences[:4]
+        differs = ", ".join(f"{printable(name)} {value:+.3g}" for name, value in some)
+        lines.append(f"nearest prototype: expert {self.nearest}; the state differs by {differs}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Policy(abc.ABC):
+    """What all kinds share. Load one with `moie.load`, act with `predict`."""
+
+    task: str
+    default_action: Array
+    """The middle of the learner's actions."""
+    log_std: Array
+    feature_mean: Array
+    feature_scale: Array
+    """The policy sees `(state - feature_mean) / feature_scale`."""
+    action_low: Array
+    action_high: Array
+    feature_names: tuple[str, ...]
+    action_names: tuple[str, ...]
+    observation_shape: tuple[int, ...]
+    action_shape: tuple[int, ...]
+    trained: dict[str, Any] = field(default_factory=dict)
+    """Algorithm and seed of the run, and the iterations and environment steps it learned from."""
+
+    @property
+    @abc.abstractmethod
+    def n_parameters(self) -> int:
+        """Numbers that were learned."""
+
+    @abc.abstractmethod
+    def means(self, states: Array) -> Array:
+        """(N, A) mean actions, not clipped, for states as rows (N, d)."""
+
+    @abc.abstractmethod
+    def mean_of(self, state: Array) -> Array:
+        """The mean action in one state (d,), not clipped: the inner loop of an episode."""
+
+    def explain(self, observation: ArrayLike) -> Explanation:
+        """Memberships, default share and nearest prototypes in one state."""
+        learner = printable(self.trained.get("algorithm", "this kind"))
+        raise InputError(f"a policy of {learner} has no experts: there is nothing to explain")
+
+    def without_origins(self) -> "Policy":
+        """The same policy for acting alone."""
+        return self
+
+    def _flat(self, observation: ArrayLike) -> tuple[Array, bool]:
+        """The observation as a row, or a batch of them as rows, and whether it was a batch."""
+        return rows_of(observation, self.observation_shape, self.feature_names)
+
+    @cached_property
+    def _single_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The action space's bounds in single precision, rounded inwards: an environment may
+        refuse an action that is too large by the last bit."""
+        top = np.finfo(np.float32).max
+        low, high = (
+            np.clip(bound, -top, top).astype(np.float32)
+            for bound in (self.action_low, self.action_high)
+        )
+        return (
+            np.where(low < self.action_low, np.nextafter(low, top), low),
+            np.where(high > self.action_high, np.nextafter(high, -top), high),
+        )
+
+    @cached_property
+    def _double_bounds(self) -> tuple[Array, Array]:
+        """The same bounds in double precision."""
+        low, high = self._single_bounds
+        return low.astype(np.float64), high.astype(np.float64)
+
+    def clipped(self, actions: ArrayLike) -> NDArray[np.float32]:
+        """Actions as the environment receives them."""
+        given = np.asarray(actions)
+        # Bounds of the same type: to mix them is slower, to round first might overflow.
+        low, high = self._single_bounds if given.dtype == np.float32 else self._double_bounds
+        return np.minimum(np.maximum(given, low), high).astype(np.float32, copy=False)
+
+    @cached_property
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng()
+
+    def seed(self, seed: int | None = None) -> None:
+        """Have the actions that `predict` samples from now on follow from a seed; from fresh
+        entropy without one."""
+        is_seed = isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0
+        if seed is not None and not is_seed:
+            raise InputError(f"seed is {seed!r}, expected a whole number, zero or more")
+        self.__dict__["_generator"] = np.random.default_rng(seed)
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: None = None,
+        episode_start: None = None,
+        deterministic: bool = False,
+        *,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[NDArray[np.float32], None]:
+        """The action in one state or in each of a batch, clipped to the action space.
+
+        Stable-Baselines3's signature: `state` and `episode_start` are there for recurrent policies
+        and are not used. Sampled actions draw from `rng`, or without one from the policy's own
+        generator, which `seed` sets.
+        """
+        rows, is_batch = self._flat(observation)
+        action = self.means(rows)
+        if not deterministic:
+            rng = self._generator if rng is None else rng
+            action = action + rng.standard_normal(action.shape) * np.exp(self.log_std)
+        shape = (len(rows), *self.action_shape) if is_batch else self.action_shape
+        return self.clipped(action).reshape(shape), None

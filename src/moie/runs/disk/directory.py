@@ -1,0 +1,256 @@
+"""A run on disk: configuration, versions, metrics, checkpoints and the policy file."""
+
+import contextlib
+import fcntl
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moie.errors import Busy, InputError, shortened
+from moie.files import (
+    as_json,
+    parse_json,
+    read_bytes,
+    reading,
+    remove_leftovers,
+    typed,
+    write_bytes,
+    write_folder,
+    writing,
+)
+from moie.policy import file as policy_file
+from moie.policy.base import Policy
+from moie.runs.config import RunConfig, from_json, to_json
+
+FORMAT = "moie-run"
+LARGEST = 2**24
+"""Bytes of a run.json: far more than any has."""
+PACKAGES = (
+    "moie",
+    "jax",
+    "jaxlib",
+    "equinox",
+    "optax",
+    "numpy",
+    "gymnasium",
+    "pybullet",
+    "pybullet-envs-gymnasium",
+    "box2d",
+    "mujoco",
+)
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of every package that can change a result."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return found
+
+
+def host() -> dict[str, str | int]:
+    """What kind of machine this is; nothing that names it."""
+    processor = platform.processor()
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        processor = next(line for line in lines if line.startswith("model name")).split(":")[1]
+    return {
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "processor": processor.strip(),
+        "cores": os.cpu_count() or 1,
+    }
+
+
+def _content(
+    config: RunConfig, started_with: dict[str, str], started_on: dict[str, str | int]
+) -> bytes:
+    facts = {"versions": started_with, "host": started_on}
+    return as_json({"format": FORMAT, "config": to_json(config), **facts})
+
+
+def present(checkpoints: Path) -> list[Path]:
+    """Checkpoints in their folder, oldest first. Other names are not ours."""
+    found = (path for path in checkpoints.glob("[0-9]*") if path.is_dir())
+    ours = (path for path in found if re.fullmatch("[0-9]{6}|[1-9][0-9]{6,17}", path.name))
+    return sorted(ours, key=lambda path: int(path.name))
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """Where the parts of a run lie."""
+
+    path: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def metrics_file(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def policy_file(self) -> Path:
+        return self.path / "policy.safetensors"
+
+    @property
+    def tensorboard(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
+    def fault_file(self) -> Path:
+        return self.path / "fault.json"
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> "RunDirectory":
+        """A new run; an existing one is never overwritten. It appears as a whole."""
+        cls.check_free(path)
+        try:
+            content = _content(config, versions(), host())
+            write_folder(path, {"run.json": content}, folders=("checkpoints",))
+        except InputError:
+            cls.check_free(path)  # another process may have been faster
+            raise
+        return cls(path)
+
+    @staticmethod
+    def check_free(path: Path) -> None:
+        """InputError if something is there already."""
+        if (path / "run.json").exists():
+            raise InputError(
+                f"{path} is a run already; go on with: {typed('resume', path)}, or choose another "
+                "--out"
+            )
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise InputError(f"{path} exists and is not empty; choose another --out")
+
+    @classmethod
+    def open(cls, path: Path) -> "RunDirectory":
+        """An existing run."""
+        run = cls(path)
+        if not run.config_file.is_file():
+            raise InputError(f"{path} is not a run: there is no {run.config_file.name} in it")
+        return run
+
+    def change_config(self, config: RunConfig) -> None:
+        """Another configuration; versions and host stay those that the run was started with."""
+        write_bytes(self.config_file, _content(config, self.started_with(), self.started_on()))
+
+    def read_config(self) -> RunConfig:
+        """The configuration that the run has."""
+        with self._reading():
+            return from_json(self._content()["config"])
+
+    def started_with(self) -> dict[str, str]:
+        """Versions of the packages that the run was started with."""
+        with self._reading():
+            return self._facts("versions")
+
+    def started_on(self) -> dict[str, str | int]:
+        """The kind of machine that the run was started on."""
+        with self._reading():
+            return self._facts("host")
+
+    def _reading(self) -> contextlib.AbstractContextManager[None]:
+        return reading(f"{self.config_file} cannot be read")
+
+    def _content(self) -> dict[str, Any]:
+        content = parse_json(read_bytes(self.config_file, LARGEST))
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError("it was not written by moie")
+        return content
+
+    def _facts(self, name: str) -> dict[str, Any]:
+        """Texts and whole numbers by name; none in older runs."""
+        found = self._content().get(name, {})
+        good = isinstance(found, dict) and all(isinstance(v, str | int) for v in found.values())
+        if not good:
+            raise ValueError(f"{name} is {shortened(found)}, expected texts and whole numbers")
+        return found
+
+    def changed_versions(self) -> list[str]:
+        """Packages that have another version now, or are gone: bits may differ from here on."""
+        before, now = self.started_with(), versions()
+        return [
+            f"{name} {old} is now {now.get(name, 'gone')}"
+            for name, old in before.items()
+            if now.get(name) != old
+        ]
+
+    def iterations_saved(self) -> int:
+        """In the newest checkpoint."""
+        found = present(self.checkpoints)
+        return int(found[-1].name) if found else 0
+
+    def remove(self) -> None:
+        """All that moie has written; the folder too, unless there is something else in it."""
+        for folder in (self.tensorboard, self.checkpoints):
+            shutil.rmtree(folder, ignore_errors=True)
+        remove_leftovers(self.path)
+        files = (self.metrics_file, self.policy_file, self.fault_file, self.config_file)
+        for file in (*files, self.path / "run.lock"):
+            file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """One process at a time works on a run; the lock ends with the process."""
+        lock_file = self.path / "run.lock"
+        with writing(lock_file):
+            file = open(lock_file, "w")  # noqa: SIM115  closed below, with the lock
+        with file:
+            for wait in (0.05, 0.2, None):  # `is_busy` of another process may hold it for a moment
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError as error:
+                    if wait is None:
+                        raise Busy(f"another process is working on {self.path}") from error
+                    time.sleep(wait)
+            yield
+
+    def is_busy(self) -> bool:
+        """Whether a process is working on the run now."""
+        try:
+            with open(self.path / "run.lock") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # no lock yet
+            return False
+        return False
+
+
+def policy_path(path: str | os.PathLike[str]) -> Path:
+    """The policy file of a run directory, or the file itself."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"there is no run or policy file at {path}")
+    if path.is_dir():
+        run = RunDirectory.open(path)
+        if not run.policy_file.exists():
+            raise InputError(
+                f"{path} has no policy yet: no iteration is complete; go on with: "
+                f"{typed('resume', path)}"
+            )
+        path = run.policy_file
+    return path
+
+
+def load_policy(path: str | os.PathLike[str]) -> Policy:
+    """A policy from a run directory or from a policy file."""
+    return policy_file.load_file(policy_path(path))

@@ -1,0 +1,115 @@
+"""What a run writes down each iteration: metrics.jsonl (read by `metrics`), and the same for
+TensorBoard."""
+
+import contextlib
+import json
+import math
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from moie.files import write_bytes, writing
+from moie.rollout.episode import Episode
+from moie.runs.disk import metrics
+
+TENSORBOARD_GROUPS = {
+    "return": "return",
+    "length": "return",
+    "distance": "return",
+    "discounted": "return",
+    "kl": "trust region",
+    "weight": "trust region",
+    "mean": "trust region",
+    "covariance": "trust region",
+    "entropy": "trust region",
+    "seconds": "time",
+    "steps": "time",
+}
+
+
+def summary(episodes: list[Episode], discount: float, suffix: str) -> dict[str, float]:
+    """Mean return, length and (for locomotion) distance of some episodes, under a suffix."""
+    if not episodes:
+        return {}
+    found = {
+        f"return_{suffix}": float(np.mean([e.rewards.sum() for e in episodes])),
+        f"discounted_{suffix}": float(np.mean([e.discounted(discount) for e in episodes])),
+        f"length_{suffix}": float(np.mean([e.length for e in episodes])),
+    }
+    distances = [e.distance for e in episodes if e.distance is not None]
+    if distances:
+        found[f"distance_{suffix}"] = float(np.mean(distances))
+    return found
+
+
+class Board:
+    """TensorBoard's event file. It is written in this thread: tensorboardX's own writer is a
+    thread, which a full disk ends, and then everybody waits for it."""
+
+    FLUSH_EVERY = 10.0  # seconds
+
+    def __init__(self, folder: Path, first: int):
+        """`first`: TensorBoard forgets what older files of the run say from this iteration on."""
+        from tensorboardX.event_file_writer import EventsWriter
+        from tensorboardX.proto import event_pb2, summary_pb2
+
+        folder.mkdir(exist_ok=True)
+        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self._writer = EventsWriter(str(folder / "events"))
+        start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+        self._writer.write_event(self._event(wall_time=time.time(), step=first, session_log=start))
+        self._flushed = time.monotonic()
+
+    def write(self, row: dict[str, Any]) -> None:
+        """All numbers of a row of the metrics, in groups."""
+        values = []
+        for name, value in row.items():
+            if isinstance(value, int | float) and name != "iteration":
+                group = TENSORBOARD_GROUPS.get(name.split("_")[0], "learning")
+                tag = f"{group}/{name}".replace(" ", "_")
+                values.append(self._summary.Value(tag=tag, simple_value=value))
+        summary = self._summary(value=values)
+        self._writer.write_event(
+            self._event(wall_time=time.time(), step=row["iteration"], summary=summary)
+        )
+        if time.monotonic() - self._flushed > self.FLUSH_EVERY:
+            self._writer.flush()
+            self._flushed = time.monotonic()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class Records:
+    """The open metrics of a run."""
+
+    def __init__(self, path: Path, tensorboard: Path, iteration: int):
+        """Go on with an iteration; rows of iterations that are done again go. Lines before them
+        stay as they are, readable or not."""
+        self._path, self._folder = path, tensorboard
+        write_bytes(path, b"".join(line + b"\n" for line in metrics.read(path).before(iteration)))
+        with writing(tensorboard):
+            self._board = Board(tensorboard, iteration)
+        self._file = open(path, "a")  # noqa: SIM115  closed by close()
+
+    def write(self, row: dict[str, Any]) -> None:
+        """One row; numbers that are not finite become null."""
+        row = {
+            name: None if isinstance(v, float) and not math.isfinite(v) else v
+            for name, v in row.items()
+        }
+        with writing(self._path):
+            self._file.write(json.dumps(row) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        with writing(self._folder):
+            self._board.write(row)
+
+    def close(self) -> None:
+        """What a full disk did not take is lost here; it was said before."""
+        for part in (self._file, self._board):
+            with contextlib.suppress(OSError):
+                part.close()

@@ -1,0 +1,54 @@
+"""Settings for each task and algorithm: the paper's for its seven tasks, scale-free ones for all
+others, and for crisp everywhere."""
+
+import math
+from dataclasses import replace
+
+from moie.environments import spaces, tasks
+from moie.environments.catalogue import TASKS
+from moie.learn.config import LearnerConfig, PolicyConfig, require
+from moie.runs.config import RunConfig
+
+DEFAULT_ALGORITHM = LearnerConfig().algorithm
+LOCOMOTION_ITERATIONS = 1000
+SMALL_ITERATIONS = 500
+SCALED_TEMPERATURE = 2.7
+"""Divided by the number of features: squared distances of standardised features grow with it."""
+
+# id -> (iterations, temperature)
+PAPER = {
+    "HopperBulletEnv-v0": (LOCOMOTION_ITERATIONS, 1.0),
+    "Walker2DBulletEnv-v0": (LOCOMOTION_ITERATIONS, 1.0),
+    "HalfCheetahBulletEnv-v0": (LOCOMOTION_ITERATIONS, 0.33),
+    "AntBulletEnv-v0": (LOCOMOTION_ITERATIONS, 0.33),
+    "InvertedPendulumBulletEnv-v0": (SMALL_ITERATIONS, 1.0),
+    "BipedalWalker-v3": (SMALL_ITERATIONS, 1.0),
+    "Pendulum-v1": (SMALL_ITERATIONS, 1.0),
+}
+
+
+def preset(task: str, n_features: int, algorithm: str = DEFAULT_ALGORITHM) -> RunConfig:
+    """The settings that a task gets where the user gives none. `n_features` may be 0 for the
+    paper's tasks: theirs is known."""
+    known = {one.id: len(one.features) for one in TASKS}
+    iterations, temperature = PAPER.get(task, (LOCOMOTION_ITERATIONS, 0.0))
+    config = RunConfig(task, iterations=iterations)
+    if task not in PAPER or algorithm == "crisp":
+        temperature = SCALED_TEMPERATURE / known.get(task, n_features)
+        if algorithm == "crisp":  # an untrained policy hardly moves some features: look wider
+            config = replace(config, scaling_batches=4, scaling_hold=10)
+    else:
+        config = replace(config, standardise=False)
+    policy = PolicyConfig(temperature=temperature)
+    return replace(config, learner=LearnerConfig(algorithm=algorithm, policy=policy))
+
+
+def task_preset(task: str, algorithm: str = DEFAULT_ALGORITHM) -> RunConfig:
+    """The same for a short name or an id; InputError if it is not usable."""
+    require(isinstance(task, str), "task", task, "a Gymnasium id or a short name")
+    task = tasks.resolve(task)
+    if task in PAPER:
+        return preset(task, 0, algorithm)
+    with tasks.opened(task) as env:
+        spaces.check(env)
+        return preset(task, math.prod(env.observation_space.shape or ()), algorithm)

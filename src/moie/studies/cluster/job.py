@@ -1,0 +1,92 @@
+"""What a process of the cluster does with one run. It starts it, or goes on with it, and comes back
+with how that ended: an error of one run must not end the study."""
+
+import dataclasses
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any, Literal
+
+from moie.environments import specs
+from moie.errors import Busy, InputError, Stopped
+from moie.runs.config import differences, from_json
+from moie.runs.disk.directory import RunDirectory
+from moie.runs.machinery import machinery
+
+End = Literal["done", "stopped", "busy", "failed", "died"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """How an attempt ended; "died": the process is gone."""
+
+    end: End
+    error: str = ""
+    details: str = ""
+    """A traceback, where the error is not the user's to mend."""
+    node: str = ""
+    seconds: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Assignment:
+    """One run, and how to work on it."""
+
+    path: str
+    config: dict[str, Any]
+    spec: bytes
+    """Of the task, as `specs.pack` gives it."""
+    workers: int
+    timeout: float
+    foreign: tuple[str, ...] = ()
+    """Folders that Ray has added to where modules are looked for, and the user has not."""
+
+
+def work(given: Assignment) -> Outcome:
+    """Train to the configuration's number of iterations, from wherever the run stands."""
+    began, node = time.monotonic(), _node()
+    end: End = "done"
+    error = details = ""
+    try:
+        sys.path[:] = [folder for folder in sys.path if folder not in given.foreign]
+        specs.unpack(given.spec)
+        _train_or_resume(given)
+    except Stopped as stop:
+        end, error = "stopped", str(stop)
+    except Busy as busy:
+        end, error = "busy", str(busy)
+    except InputError as wrong:
+        end, error = "failed", str(wrong)
+    except Exception as fault:
+        end, error = "failed", f"{type(fault).__name__}: {' '.join(str(fault).split())}"
+        details = traceback.format_exc()
+    return Outcome(end, error, details, node, time.monotonic() - began)
+
+
+def _train_or_resume(given: Assignment) -> None:
+    path, wanted = Path(given.path), from_json(given.config)
+    if not (path / "run.json").exists():
+        try:
+            RunDirectory.create(path, wanted)
+        except InputError:
+            if not (path / "run.json").exists():  # otherwise another process was faster
+                raise
+    for name, old, new in differences(RunDirectory(path).read_config(), wanted):
+        raise InputError(f"{path} was made with {name} = {old}, the study wants {new}")
+    with machinery(given.workers, given.timeout, packaged_env=False, quiet=True) as parts:
+        import jax
+
+        from moie.runs import lifecycle
+
+        try:
+            lifecycle.resume(path, parts, wanted.iterations)
+        finally:
+            jax.clear_caches()  # the next run of this process may be another learner's
+
+
+def _node() -> str:
+    """The cluster's name for the machine that we are on; nothing outside a cluster."""
+    import ray
+
+    return ray.get_runtime_context().get_node_id() if ray.is_initialized() else ""

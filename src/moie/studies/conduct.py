@@ -1,0 +1,77 @@
+"""`moie study`: everything is checked first, then the runs are made, then their curves gathered."""
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from moie.comparison import collect, curves
+from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT
+from moie.errors import InputError
+from moie.extras import need
+from moie.files import as_json, write_bytes, writing
+from moie.runs.config import flat, to_json
+from moie.studies.cluster import ray_cluster
+from moie.studies.cluster.ray_cluster import Resources
+from moie.studies.cluster.supervisor import Supervision
+from moie.studies.declaration import Planned, Study
+from moie.studies.folder import check_folder, misfits
+from moie.studies.progress import StudyProgress
+from moie.studies.status import RunStatus, look
+
+
+def declaration(study: Study, planned: list[Planned]) -> dict[str, Any]:
+    """The settings of the first run, and of every run what is different from them."""
+    settings = [flat(json.loads(json.dumps(to_json(one.config)))) for one in planned]
+    first = settings[0]
+    runs = [
+        {"run": one.name, "settings": {n: v for n, v in own.items() if v != first[n]}}
+        for one, own in zip(planned, settings, strict=True)
+    ]
+    said = {"name": study.name, "description": study.description}
+    return {"format": STUDY_FORMAT, **said, "settings": first, "runs": runs}
+
+
+def prepare(
+    folder: Path, study: Study, planned: list[Planned], meant: list[Planned], resources: Resources
+) -> None:
+    """Check everything, then write study.json: all runs that the study wants, with their exact
+    configurations. What is refused leaves everything as it was."""
+    check_folder(folder, study.name)
+    misfits(folder, meant).check(f"{folder} does not fit the study: it")
+    if not all(look(folder, one).state == "done" for one in meant):
+        need("ray")
+        ray_cluster.check(resources)
+    content = declaration(study, planned)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_bytes(folder / STUDY_FILE, as_json(content))
+
+
+def run_study(
+    folder: Path,
+    planned: list[Planned],
+    resources: Resources,
+    progress: StudyProgress,
+    check: Callable[[], None],
+) -> list[RunStatus]:
+    """Make the runs that are not done, and gather all curves however that ends."""
+    supervision = Supervision(folder, planned, resources, progress, check)
+    if all(status.state == "done" for status in supervision.statuses()):
+        progress.note(f"all {len(planned)} runs are done")
+    else:
+        try:
+            supervision.go()
+        except Exception:
+            with contextlib.suppress(InputError, OSError):  # what is raised already is the news
+                write_curves(folder)
+            raise
+    write_curves(folder)
+    return supervision.statuses()
+
+
+def write_curves(folder: Path) -> None:
+    """The curves of all runs that there are, in one file."""
+    if collect.run_directories(folder):
+        curves.write(collect.gather(folder), folder / collect.CURVES_FILE)

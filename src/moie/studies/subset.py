@@ -1,0 +1,49 @@
+"""A part of a study: some of its tasks, algorithms, experts or seeds, or fewer iterations."""
+
+from dataclasses import replace
+from typing import Any
+
+from moie.environments import tasks
+from moie.errors import InputError
+from moie.learn.config import require
+from moie.runs.config import RunConfig
+from moie.studies.declaration import OWN, Planned, Values, listed
+
+
+def part_of(planned: list[Planned], **chosen: Values | None) -> list[Planned]:
+    """The runs with the chosen values; a value that no run has is a mistake."""
+    found = planned
+    for dimension, given in chosen.items():
+        expected = f"one of {', '.join(OWN.values())}"
+        require(dimension in OWN.values(), "part of a study", dimension, expected)
+        if given is None:
+            continue
+        values = listed(given)
+        require(bool(values), dimension, given, "at least one")
+        if dimension == "tasks":
+            values = [tasks.resolve(task) for task in values]
+        present = {_value(one.config, dimension) for one in planned}
+        for value in values:
+            expected = ", ".join(str(v) for v in sorted(present, key=str) if v is not None)
+            require(value in present, dimension, value, f"some of those in the study: {expected}")
+        # learners without experts have no number of them to choose
+        found = [p for p in found if _value(p.config, dimension) in (*values, None)]
+    if not found:
+        asked = [f"{name} {given}" for name, given in chosen.items() if given is not None]
+        raise InputError(f"no run of the study has all of {', '.join(asked)}")
+    return found
+
+
+def _value(config: RunConfig, dimension: str) -> Any:
+    learner = config.learner
+    if dimension == OWN["experts"]:
+        return learner.policy.experts if learner.has_experts else None
+    values = {"tasks": config.task, "algorithms": learner.algorithm, "seeds": config.seed}
+    return values[dimension]
+
+
+def with_iterations(planned: list[Planned], iterations: int | None) -> list[Planned]:
+    """The same runs, up to another number of iterations."""
+    if iterations is None:
+        return planned
+    return [replace(p, config=replace(p.config, iterations=iterations)) for p in planned]

@@ -1,0 +1,455 @@
+"""The facts once more, from the policy file alone, by loops that a reader can follow.
+
+Nothing of `moie.explain` is used here, nor the policy's own formulas.
+"""
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import moie
+from moie.environments import tasks
+from moie.rollout.episode import Job, Purpose
+
+KINDS = {"sampled": Purpose.EVALUATION_SAMPLED, "mean": Purpose.EVALUATION_MEAN}
+
+
+def apart(policy: Any, state: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The difference of two states, feature by feature, as the policy sees it."""
+    metric = np.ones(len(state)) if policy.metric is None else policy.metric
+    return np.array([m * (x - y) for m, x, y in zip(metric, state, other, strict=True)]) / (
+        policy.feature_scale
+    )
+
+
+def activations(policy: Any, state: np.ndarray) -> np.ndarray:
+    scaled = [apart(policy, state, p) for p in policy.prototypes]
+    return np.array([math.exp(-policy.temperature * float(x @ x)) for x in scaled])
+
+
+def mixture(policy: Any, weights: Any, kept: list[int], state: np.ndarray) -> np.ndarray:
+    """Memberships of the kept experts; all other entries are zero."""
+    strength = np.zeros(len(policy.weights))
+    for k in kept:
+        strength[k] = weights[k] * activations(policy, state)[k]
+    return strength / (strength.sum() + 1.0)
+
+
+def action_of(policy: Any, membership: np.ndarray) -> np.ndarray:
+    return policy.default_action + membership @ (policy.actions - policy.default_action)
+
+
+def bounded(policy: Any, action: Any) -> np.ndarray:
+    return np.clip(action, policy.action_low, policy.action_high)
+
+
+def read(policy: Any, members: np.ndarray, n_parts: int) -> np.ndarray:
+    """What the parts with the largest shares say, the default being the last of all parts."""
+    said = [(m, -k, policy.actions[k]) for k, m in enumerate(members)]
+    said.append((1.0 - members.sum(), -len(members), policy.default_action))
+    said = sorted(said, key=lambda part: part[:2], reverse=True)[:n_parts]
+    return sum(m * action for m, _, action in said) / sum(m for m, _, _ in said)
+
+
+def play(
+    policy: Any, weights: Any, kept: list[int], job: Job, n_parts: int | None = None
+) -> dict[str, Any]:
+    """One episode, step by step; by the leading parts only, if their number is given."""
+    env = tasks.make(policy.task)
+    state = np.ravel(env.reset(seed=job.seed)[0]).astype(float)
+    noise = job.noise().standard_normal((256, len(policy.action_names)))
+    found: dict[str, list] = {"states": [], "members": [], "rewards": [], "actions": []}
+    is_over, step = False, 0
+    while not is_over and step < job.max_steps:
+        members = mixture(policy, weights, kept, state)
+        action = action_of(policy, members)
+        if n_parts is not None:
+            action = read(policy, members, n_parts)
+        if job.purpose is Purpose.EVALUATION_SAMPLED:
+            action = action + noise[step] * np.exp(policy.log_std)
+        action = bounded(policy, action.astype(np.float32)).astype(np.float32)
+        found["states"].append(state)
+        found["members"].append(members)
+        found["actions"].append(action)
+        observation, reward, terminated, truncated, _ = env.step(action)
+        found["rewards"].append(float(reward))
+        state, is_over, step = (
+            np.ravel(observation).astype(float),
+            terminated or truncated,
+            step + 1,
+        )
+    env.close()
+    return {name: np.array(values) for name, values in found.items()} | {"terminated": terminated}
+
+
+def series(policy: Any, weights: Any, kept: list[int], kind: str, seed: int, number: int, n: int):
+    jobs = [Job(seed, KINDS[kind], number, i, 200) for i in range(n)]
+    return jobs, [play(policy, weights, kept, job) for job in jobs]
+
+
+def error(values: Any) -> float:
+    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """What the facts should hold; `given` says only which episodes and which loss."""
+    policy = moie.load(path)
+    n, seed = given["evaluation"]["n_episodes"], given["evaluation"]["run_seed"]
+    everyone = list(range(len(policy.weights)))
+    jobs, episodes = series(policy, policy.weights, everyone, "mean", seed, 0, n)
+    states = np.concatenate([e["states"] for e in episodes])
+    members = np.concatenate([e["members"] for e in episodes])
+    returns = [e["rewards"].sum() for e in episodes]
+    order = sorted(everyone, key=lambda k: (-lead(members, k), -members[:, k].mean()))
+    shown = sorted(range(n), key=lambda i: returns[i])[(n - 1) // 2]
+    expected: dict[str, Any] = {
+        "policy": {
+            "n_experts": len(policy.weights),
+            "n_parameters": sum(
+                x.size
+                for x in (
+                    policy.prototypes,
+                    policy.weights,
+                    policy.actions,
+                    policy.log_std,
+                    np.array([]) if policy.metric is None else policy.metric,
+                )
+            ),
+            "trained": {"steps": 0, "seed": None} | policy.trained,
+        },
+        "evaluation": {
+            "run_seed": seed,
+            "n_episodes": n,
+            "n_states": len(states),
+            "return": np.mean(returns),
+            "return_error": error(returns),
+            "episodes": [
+                {"seed": job.seed, "return": total, "length": len(e["rewards"])}
+                for job, total, e in zip(jobs, returns, episodes, strict=True)
+            ],
+        },
+        "truth": truth(policy, jobs, returns, states, members),
+        "experts": [expert(policy, k, episodes, states, members) for k in order],
+        "default": default(policy, episodes),
+        "features": [
+            dict(zip(("low", "q05", "median", "q95", "high"), quantiles, strict=True))
+            for quantiles in np.quantile(states, (0.0, 0.05, 0.5, 0.95, 1.0), axis=0).T
+        ],
+        "spacing": spacing(policy, states),
+        "shown": {
+            "seed": jobs[shown].seed,
+            "return": returns[shown],
+            "length": len(episodes[shown]["rewards"]),
+            "memberships": episodes[shown]["members"],
+            "leader": np.argmax(episodes[shown]["members"], axis=1),
+            "actions": episodes[shown]["actions"],
+        },
+        "scenes": {"applied": 5},
+        "overlap": overlaps(policy, states),
+    }
+    if "pruning" in given:
+        expected["pruning"] = pruning(policy, given["pruning"], seed, n, states)
+    if policy.metric is not None:
+        expected["closeness"] = closeness(policy, states)
+    if given["cycle"] is not None:
+        expected["cycle"] = cycle([e["members"] for e in episodes])
+        for one in expected["experts"]:
+            one["phase"] = phase(expected["cycle"]["profile"][:, one["expert"]])
+    if all(policy.origins):
+        replays = [replayed(policy, k) for k in order]
+        expected["scenes"] |= {
+            "n_replayed": len(replays),
+            "n_matching": sum(x <= 1e-6 for x in replays),
+            "largest_difference": max(replays),
+        }
+    return expected
+
+
+def truth(
+    policy: Any, jobs: list[Job], whole: list[float], states: np.ndarray, members: np.ndarray
+) -> dict[str, Any]:
+    """How literally the program may be taken: parts counted state by state, episodes played."""
+    low, high = policy.action_low, policy.action_high
+    counts = []
+    for membership in members:
+        wanted = bounded(policy, action_of(policy, membership))
+        for n_parts in range(1, len(membership) + 2):
+            found = bounded(policy, read(policy, membership, n_parts))
+            if all(abs(found - wanted) <= 0.05 * (high - low) + 1e-12):
+                break
+        counts.append(n_parts)
+    everyone = list(range(len(policy.weights)))
+    nobody = np.zeros(len(everyone))
+    earned = {
+        "whole": whole,
+        "alone": [play(policy, policy.weights, everyone, job, 1)["rewards"].sum() for job in jobs],
+        "pair": [play(policy, policy.weights, everyone, job, 2)["rewards"].sum() for job in jobs],
+        "default": [play(policy, nobody, everyone, job)["rewards"].sum() for job in jobs],
+    }
+    mean = {name: np.mean(returns) for name, returns in earned.items()}
+    gains = [a - b for a, b in zip(whole, earned["default"], strict=True)]
+    is_gain = np.mean(gains) > max(0.0, error(gains))
+    gain = mean["whole"] - mean["default"]
+    inside = [all((low <= action) & (action <= high)) for action in policy.actions]
+    found = {
+        "attention": np.mean(counts),
+        "coverage": members.sum() / len(members),
+        "in_range": np.mean(inside),
+        "largest_action": max(
+            max(abs(action - (low + high) / 2) / ((high - low) / 2)) for action in policy.actions
+        ),
+        "tolerance": 0.05,
+        "n_episodes": len(jobs),
+    }
+    for name, returns in earned.items():
+        is_positive = min(mean[name], mean["whole"]) > 0
+        found[name] = {
+            "return": mean[name],
+            "error": error(returns),
+            "ratio": mean[name] / mean["whole"] if is_positive else None,
+            "kept": (mean[name] - mean["default"]) / gain if is_gain else None,
+        }
+    return found
+
+
+def closeness(policy: Any, states: np.ndarray) -> list[dict[str, float]]:
+    """The feature with the largest factor first."""
+    found = []
+    for i in sorted(range(len(policy.metric)), key=lambda i: -policy.metric[i]):
+        radius = policy.feature_scale[i] / policy.metric[i] / math.sqrt(policy.temperature)
+        low, high = np.quantile(states[:, i], (0.05, 0.95))
+        one = {"feature": i, "metric": policy.metric[i], "radius": radius}
+        found.append(one | {"span": (high - low) / radius})
+    return found
+
+
+def spacing(policy: Any, states: np.ndarray) -> float:
+    found = []
+    for i in range(0, len(states), -(-len(states) // 200)):
+        others = [j for j in range(len(states)) if j != i]
+        found.append(min(np.linalg.norm(apart(policy, states[j], states[i])) for j in others))
+    return float(np.median(found))
+
+
+def lead(members: np.ndarray, k: int) -> float:
+    return sum(int(np.argmax(row)) == k for row in members) / len(members)
+
+
+def expert(policy: Any, k: int, episodes: list, states: Any, members: Any) -> dict[str, Any]:
+    lengths: list[int] = []
+    for episode in episodes:
+        run = 0
+        for row in [*episode["members"], None]:
+            if row is not None and int(np.argmax(row)) == k:
+                run += 1
+            elif run:
+                lengths.append(run)
+                run = 0
+    distances = [np.linalg.norm(apart(policy, s, policy.prototypes[k])) for s in states]
+    origin = policy.origins[k]
+    return {
+        "expert": k,
+        "weight": policy.weights[k],
+        "action": policy.actions[k],
+        "prototype": policy.prototypes[k],
+        "share": members[:, k].mean(),
+        "peak": members[:, k].max(),
+        "lead": lead(members, k),
+        "stretch": np.mean(lengths) if lengths else 0.0,
+        "distance": min(distances),
+        "origin": origin and {n: getattr(origin, n) for n in ("iteration", "episode", "step")},
+    }
+
+
+def default(policy: Any, episodes: list) -> dict[str, Any]:
+    left = [1.0 - e["members"].sum(axis=1) for e in episodes]
+    together = np.concatenate(left)
+    moments: list[dict[str, Any]] = []
+    places = [(i, t) for i, e in enumerate(left) for t in range(len(e))]
+    for i, t in sorted(places, key=lambda place: -left[place[0]][place[1]]):
+        if any(m["episode"] == i and abs(m["step"] - t) < 50 for m in moments):
+            continue
+        state = episodes[i]["states"][t]
+        differs = [apart(policy, state, p) for p in policy.prototypes]
+        near = int(np.argmin([np.linalg.norm(x) for x in differs]))
+        largest = sorted(range(len(state)), key=lambda j: -abs(differs[near][j]))[:3]
+        difference = state - policy.prototypes[near]
+        moments.append(
+            {
+                "episode": i,
+                "step": t,
+                "default": left[i][t],
+                "nearest": near,
+                "distance": np.linalg.norm(differs[near]),
+                "differences": [[policy.feature_names[j], difference[j]] for j in largest],
+            }
+        )
+        if len(moments) == 8:
+            break
+    width = -(-max(map(len, left)) // 200)
+    bins: list[list[float]] = [[] for _ in range(-(-max(map(len, left)) // width))]
+    for episode in left:
+        for t, value in enumerate(episode):
+            bins[t // width].append(value)
+    return {
+        "curve": [np.mean(values) for values in bins],
+        "curve_episodes": [sum(len(e) > i * width for e in left) for i in range(len(bins))],
+        "share": together.mean(),
+        "unfamiliar": (together >= 0.5).mean(),
+        "threshold": 0.5,
+        "moments": moments,
+    }
+
+
+def overlaps(policy: Any, states: Any) -> np.ndarray:
+    active = np.array([activations(policy, s) for s in states])
+    k = active.shape[1]
+    return np.array(
+        [
+            [
+                np.minimum(active[:, i], active[:, j]).sum()
+                / np.maximum(active[:, i], active[:, j]).sum()
+                for j in range(k)
+            ]
+            for i in range(k)
+        ]
+    )
+
+
+def pruning(policy: Any, given: dict[str, Any], seed: int, n: int, states: Any) -> dict[str, Any]:
+    """Every removal tried, with every heir and with none; returns by playing the episodes."""
+    states = states[:: -(-len(states) // 4000)]
+    span = policy.action_high - policy.action_low
+    kept, weights = list(range(len(policy.weights))), policy.weights.copy()
+    base = [bounded(policy, action_of(policy, mixture(policy, weights, kept, s))) for s in states]
+    whole = {kind: earned(policy, weights, kept, kind, seed, 0, n) for kind in KINDS}
+    curve = [{"n_experts": len(kept), "removed": None, "heir": None, "change": 0.0}]
+    curve[0] |= {kind: compared(whole[kind], whole[kind]) for kind in KINDS}
+    policies = {len(kept): (list(kept), weights)}
+    while len(kept) > 1:
+        tried = []
+        for k in kept:
+            for heir in [None, *(j for j in kept if j != k)]:
+                other = weights.copy()
+                if heir is not None:
+                    other[heir] += other[k]
+                rest = [j for j in kept if j != k]
+                new = [
+                    bounded(policy, action_of(policy, mixture(policy, other, rest, s)))
+                    for s in states
+                ]
+                change = math.sqrt(np.mean(((np.array(new) - base) / span) ** 2))
+                tried.append((change, k, heir, rest, other))
+        change, removed, heir, kept, weights = min(tried, key=lambda x: x[0])
+        row = {"n_experts": len(kept), "removed": removed, "heir": heir, "change": change}
+        for kind in KINDS:
+            row[kind] = compared(earned(policy, weights, kept, kind, seed, 0, n), whole[kind])
+        curve.append(row)
+        policies[len(kept)] = (list(kept), weights)
+    loss = given["loss"]
+    fresh = {
+        kind: earned(policy, policy.weights, list(range(len(policy.weights))), kind, seed, 1, 2 * n)
+        for kind in KINDS
+    }
+    size, again = len(policy.weights), []
+    for row in sorted(
+        (r for r in curve[1:] if enough(r, whole, loss)), key=lambda r: r["n_experts"]
+    ):
+        kept, weights = policies[row["n_experts"]]
+        tried = {"n_experts": row["n_experts"]}
+        for kind in KINDS:
+            tried[kind] = compared(earned(policy, weights, kept, kind, seed, 1, 2 * n), fresh[kind])
+        again.append(tried)
+        if enough(tried, fresh, loss):
+            size = row["n_experts"]
+            break
+    d, a = policy.prototypes.shape[1], policy.actions.shape[1]
+    return {
+        "episodes": n,
+        "loss": loss,
+        "curve": curve,
+        "confirmation": again,
+        "n_experts": size,
+        "kept": policies[size][0],
+        "n_parameters": size * (d + a + 1) + a,
+    }
+
+
+def enough(row: dict[str, Any], whole: dict[str, list[float]], loss: float) -> bool:
+    """Within the loss, or within the error, with both kinds of actions."""
+    return all(
+        row[kind]["loss"] <= max(loss * abs(np.mean(whole[kind])), row[kind]["loss_error"])
+        for kind in KINDS
+    )
+
+
+def earned(policy, weights, kept, kind, seed, number, n) -> list[float]:
+    return [e["rewards"].sum() for e in series(policy, weights, kept, kind, seed, number, n)[1]]
+
+
+def compared(returns: list[float], whole: list[float]) -> dict[str, float]:
+    lost = np.array(whole) - np.array(returns)
+    return {
+        "return": np.mean(returns),
+        "error": error(returns),
+        "loss": lost.mean(),
+        "loss_error": error(lost),
+    }
+
+
+def replayed(policy: Any, k: int) -> float:
+    origin = policy.origins[k]
+    env = tasks.make(policy.task)
+    state = env.reset(seed=origin.seed)[0]
+    for action in origin.actions:
+        state = env.step(action)[0]
+    env.close()
+    return float(np.abs(np.ravel(state).astype(float) - policy.prototypes[k]).max())
+
+
+def cycle(members: list[np.ndarray]) -> dict[str, Any]:
+    """Period by the definition of the autocorrelation, then cycles one by one."""
+    mean = []
+    for lag in range(max(map(len, members)) // 2):
+        pairs = together = 0.0
+        for m in members:
+            if len(m) >= 32 and lag < len(m) // 2:
+                centred = m - m.mean(axis=0)
+                together += sum(a @ b for a, b in zip(centred, centred[lag:], strict=False))
+                pairs += (len(m) - lag) * np.mean([a @ a for a in centred])
+        mean.append(together / pairs)
+    peaks = [i for i in range(4, len(mean) - 1) if mean[i - 1] <= mean[i] > mean[i + 1]]
+    highest = max(mean[i] for i in peaks)
+    period = next(i for i in peaks if mean[i] >= 0.8 * highest)
+    leader = int(np.argmax(np.concatenate(members).var(axis=0)))
+    width, rows, lengths = max(1, period // 4), [], []
+    for m in members:
+        smooth = (
+            np.convolve(m[:, leader], np.ones(width) / width, mode="same") - m[:, leader].mean()
+        )
+        starts = [t for t in range(1, len(m)) if smooth[t - 1] < 0 <= smooth[t]]
+        for a, b in itertools.pairwise(starts):
+            if 0.6 * period <= b - a <= 1.5 * period:
+                lengths.append(b - a)
+                rows += [(int((t - a) / (b - a) * 24), m[t]) for t in range(a, b)]
+    profile = np.zeros((24, members[0].shape[1]))
+    for i in range(24):
+        here = [row for at, row in rows if at == i]  # a short cycle misses some phases
+        profile[i] = np.mean(here, axis=0) if here else profile[i - 1]
+    return {
+        "period": np.mean(lengths),
+        "n_cycles": len(lengths),
+        "regularity": mean[period],
+        "leader": leader,
+        "profile": profile,
+    }
+
+
+def phase(profile: np.ndarray) -> float:
+    angles = [2 * math.pi * (i + 0.5) / 24 for i in range(24)]
+    x = sum(p * math.cos(a) for p, a in zip(profile, angles, strict=True))
+    y = sum(p * math.sin(a) for p, a in zip(profile, angles, strict=True))
+    return math.atan2(y, x) / (2 * math.pi) % 1.0
