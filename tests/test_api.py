@@ -145,24 +145,24 @@ BELOW = {
     "learn": {"core", "errors"},
     "environments": {"errors", "terminal"},
     "policy": {"errors", "terminal", "files"},
+    "present": {"errors", "files", "terminal"},
     "rollout": {"core", "environments", "errors", "policy", "terminal"},
     "runs": {
         *("core", "environments", "errors", "files"),
-        *("learn", "policy", "rollout", "stopping", "terminal"),
+        *("learn", "policy", "present", "rollout", "stopping", "terminal"),
     },
-    "present": {"errors", "files", "terminal"},
     "explanation": {
         *("core", "environments", "errors", "files"),
         *("policy", "present", "rollout", "runs", "terminal"),
     },
-    "comparison": {"errors", "extras", "files", "learn", "present", "runs", "terminal"},
+    "comparison": {"errors", "extras", "files", "learn", "policy", "present", "runs", "terminal"},
     "studies": {
         *("comparison", "environments", "errors", "extras", "files"),
-        *("learn", "rollout", "runs", "stopping", "terminal"),
+        *("learn", "present", "rollout", "runs", "stopping", "terminal"),
     },
     "api": {
         *("environments", "errors", "explanation", "learn", "policy"),
-        *("runs", "stopping", "terminal"),
+        *("present", "runs", "stopping", "terminal"),
     },
     "cli": {
         *("api", "environments", "errors", "explanation", "files"),

@@ -252,7 +252,7 @@ def explain(
     `task` and `trust_task`: see `find_task`."""
     from moie.explanation.write import explain_run
     from moie.learn.config import require
-    from moie.runs.progress import Stages
+    from moie.present.stages import Stages
 
     require(actions in ("mean", "sampled"), "actions", actions, "mean or sampled")
     options = {"actions": actions, "with_pruning": pruning, "with_pictures": pictures}
@@ -278,7 +278,7 @@ def prune(
     """Remove the experts that a policy does not need: what was measured, and the smaller policy's
     file. `task` and `trust_task`: see `find_task`."""
     from moie.explanation.write import prune_run
-    from moie.runs.progress import Stages
+    from moie.present.stages import Stages
 
     settings = _settings(episodes, seed, loss, workers)
     file = None if out is None else Path(out)

@@ -12,8 +12,8 @@ from moie.comparison.page import page
 from moie.comparison.tables import markdown
 from moie.errors import InputError
 from moie.files import as_json, check_replaceable, check_writable, replace_folder
+from moie.present.stages import Stages
 from moie.present.style import draw_all
-from moie.runs.progress import Stages
 
 PAGE, FACTS, TABLE = "comparison.html", "facts.json", "table.md"
 ROWS = "evaluations.parquet"

@@ -5,8 +5,8 @@ from typing import Any
 
 from moie.explanation import images, scenes
 from moie.policy.mixture import Mixture
+from moie.present.stages import Stages
 from moie.rollout.episode import Episode
-from moie.runs.progress import Stages
 
 CHECK_EVERY = 50
 """Steps of a film after which Ctrl-C is looked for."""

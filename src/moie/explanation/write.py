@@ -18,13 +18,13 @@ from moie.files import as_json, check_replaceable, check_writable, finite, repla
 from moie.policy import file as policy_file
 from moie.policy.base import Policy
 from moie.policy.mixture import Mixture
+from moie.present.stages import Stages
 from moie.present.style import draw_all
 from moie.rollout.episode import Episode
 from moie.runs.config import to_json
 from moie.runs.disk.directory import RunDirectory, load_policy, policy_path, versions
 from moie.runs.disk.metrics import learned_steps, read
 from moie.runs.evaluation import Evaluator
-from moie.runs.progress import Stages
 from moie.runs.truth import measure_truth
 from moie.terminal import printable
 

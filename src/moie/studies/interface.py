@@ -140,7 +140,7 @@ def compare(
     need("pandas", "pyarrow", "scipy")
     from moie.comparison.write import compare as compare_runs
     from moie.learn.config import require
-    from moie.runs.progress import Stages
+    from moie.present.stages import Stages
 
     good = steps is None or (isinstance(steps, int) and steps >= 1)
     require(good, "steps", steps, "at least 1")
