@@ -6,7 +6,7 @@ import pytest
 
 import moie
 from moie.comparison import curves
-from moie.comparison.facts import gather
+from moie.comparison.facts.gathering import gather
 from moie.comparison.tables import markdown
 from moie.policy.mixture import Mixture
 from moie.policy.truth import in_range, largest_action

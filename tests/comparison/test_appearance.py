@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from moie.comparison.facts import gather
+from moie.comparison.facts.gathering import gather
 from moie.comparison.figures import charts
 from moie.comparison.figures.appearance import LOOKS, Look, looks
 from moie.comparison.figures.labels import letters, wrapped

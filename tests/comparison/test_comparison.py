@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from moie.comparison.curves import Curves
-from moie.comparison.facts import gather
+from moie.comparison.facts.gathering import gather
 from moie.comparison.figures.appearance import LOOKS, looks
 from moie.errors import InputError
 from tests.comparison import synthetic

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from moie.comparison import curves
-from moie.comparison.facts import gather
+from moie.comparison.facts.gathering import gather
 from moie.comparison.figures import charts, rows
 from moie.comparison.notes import wording
 from moie.comparison.tables import plain

@@ -14,7 +14,7 @@ from moie.cli import main
 from moie.comparison import collect, curves, learners, merging
 from moie.comparison.checking import check_study
 from moie.comparison.curves import Curves, Overlap
-from moie.comparison.facts import gather
+from moie.comparison.facts.gathering import gather
 from moie.comparison.figures import charts
 from moie.errors import InputError
 from moie.learn import config as learning

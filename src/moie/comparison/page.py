@@ -9,12 +9,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from moie.comparison.facts.schema import Facts
 from moie.comparison.figures.appearance import looks
 from moie.present.html import STYLE_SHEET, inline, numbers
 from moie.present.sealing import Styles, rendered
 
 TEMPLATES = files("moie.comparison") / "templates"
-Facts = dict[str, Any]
 
 
 def _settings(facts: Facts, learner: str) -> str:
@@ -37,7 +37,7 @@ def _values(some: list[Any]) -> str:
     return " or ".join(json.dumps(value) for value in some)
 
 
-def _tasks(facts: Facts) -> list[Facts]:
+def _tasks(facts: Facts) -> list[dict[str, Any]]:
     """Of each task: where its results stand in the facts, and which of them are the best."""
     found = []
     for task in facts["tasks"]:

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-Facts = dict[str, Any]
+from moie.comparison.facts.schema import Estimate, Facts, Interval, Result
+
 HEAD = (
     "task",
     "learner",
@@ -25,7 +25,7 @@ def plain(text: str) -> str:
     return SPECIAL.sub(lambda found: f"\\{found[0]}", text)
 
 
-def _estimate(found: Facts | None, form: str = ",.1f") -> str:
+def _estimate(found: Estimate | None, form: str = ",.1f") -> str:
     """Mean and half the width of its interval, where there is one."""
     if found is None:
         return "-"
@@ -33,7 +33,7 @@ def _estimate(found: Facts | None, form: str = ",.1f") -> str:
     return f"{found['mean']:{form}}{half}"
 
 
-def _row(one: Facts) -> list[str]:
+def _row(one: Result) -> list[str]:
     final = one["final"]
     parameters = "-" if one["parameters"] is None else f"{one['parameters']:,}"
     return [
@@ -57,7 +57,7 @@ def _table(head: Sequence[str], rows: Iterable[list[str]]) -> list[str]:
     return [_line(list(head)), "|" + "---|" * len(head), *(_line(row) for row in rows)]
 
 
-def _interval(found: Facts | None) -> str:
+def _interval(found: Interval | None) -> str:
     """Value and ends of its interval, where there are any."""
     if found is None:
         return "-"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from moie.comparison import curves, merging
 from moie.comparison.curves import Curves
-from moie.comparison.facts import gather
+from moie.comparison.facts.gathering import gather
 from moie.comparison.figures import charts
 from moie.comparison.page import page
 from moie.comparison.tables import markdown

@@ -21,7 +21,7 @@ def look_up(facts: Any, path: str) -> Any:
     return facts
 
 
-def numbers(facts: dict[str, Any]) -> Any:
+def numbers(facts: Any) -> Any:
     """The template's function for a number: its place in the facts, and its format."""
 
     def number(path: str, form: str = "") -> Markup:

@@ -121,8 +121,8 @@ def saved(name: str, build: Callable[[], Figure | None]) -> dict[str, bytes]:
 
 
 def draw_all(
-    figures: dict[str, Callable[[Facts], Figure | None]],
-    facts: Facts,
+    figures: dict[str, Callable[[Any], Figure | None]],
+    facts: Any,
     content: dict[str, bytes],
     progress: Stages,
     check: Callable[[], None],

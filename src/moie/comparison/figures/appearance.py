@@ -15,6 +15,8 @@ from typing import Any
 
 from matplotlib.colors import to_hex, to_rgb
 
+from moie.comparison.facts.schema import Learner
+
 LOOKS: dict[str, tuple[str, str, Any]] = {
     "moie": ("#d55e00", "o", "-"),
     "crisp": ("#7a0177", "*", "-"),
@@ -113,7 +115,7 @@ def _look(algorithm: str, share: float, nth: int) -> Look:
     )
 
 
-def looks(learners: list[dict[str, Any]]) -> dict[str, Look]:
+def looks(learners: list[Learner]) -> dict[str, Look]:
     """Of every learner of the facts, by name."""
     found: dict[str, Look] = {}
     before: list[tuple[str, float, int]] = []

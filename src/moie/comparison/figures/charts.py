@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from moie.comparison.facts.schema import Curve, Profile, Result
 from moie.comparison.figures.appearance import Look, looks
 from moie.comparison.figures.front import attention, front
 from moie.comparison.figures.matrix import improvement
@@ -48,19 +49,20 @@ def _line(axis: Axes, curve: dict[str, Array], look: Look, n: int, has_jumps: bo
     axis.plot(steps, mean, drawstyle="steps-post" if has_jumps else "default", **style)
 
 
-def _thinned(curve: Facts, unit: float) -> dict[str, Array]:
+def _thinned(curve: Curve, unit: float) -> dict[str, Array]:
     """Of very many points every second, third, ... and the last: as many as paper can show. What is
     not known is a gap."""
     every = max(1, -(-len(curve["steps"]) // MOST_POINTS))
     kept = np.arange(len(curve["steps"]))[::-every][::-1]
-    names = ("steps", "mean", "low", "high")
-    found = {name: np.asarray(curve[name], dtype=np.float64)[kept] for name in names}
+    found = {name: np.asarray(values, dtype=np.float64)[kept] for name, values in curve.items()}
     return found | {"steps": found["steps"] / unit}
 
 
-def _curves(facts: Facts, name: str, label: str) -> Figure | None:
+def _curves(facts: Facts, curve_of: Callable[[Result], Curve | None], label: str) -> Figure | None:
     """Lines of a kind of curve, for the tasks that have one."""
-    results = [one for one in facts["results"] if one[name] and one[name]["steps"]]
+    drawn = [(one, curve_of(one)) for one in facts["results"]]
+    drawn = [(one, curve) for one, curve in drawn if curve and curve["steps"]]
+    results = [one for one, _ in drawn]
     there = {one["task"] for one in results}
     tasks = [task for task in facts["tasks"] if task["task"] in there]
     if not tasks:
@@ -69,8 +71,11 @@ def _curves(facts: Facts, name: str, label: str) -> Figure | None:
     legend, (unit, unit_name) = Legend(names), unit_of(tasks)
     figure, axes = panels(tasks, height(len(tasks)), legend.height)
     for axis, task in zip(axes.flat, tasks, strict=False):
-        of_task = [one for one in results if one["task"] == task["task"]]
-        lines = {one["learner"]: _thinned(one[name], unit) for one in of_task}
+        lines = {
+            one["learner"]: _thinned(curve, unit)
+            for one, curve in drawn
+            if curve is not None and one["task"] == task["task"]
+        }
         # The last drawn lies on top: the first learner of the list.
         for learner in reversed(lines):
             _line(axis, lines[learner], paint[learner], len(lines))
@@ -97,12 +102,12 @@ def _show_means(axis: Axes, means: Array) -> None:
 
 def curves(facts: Facts) -> Figure | None:
     """The paper's figure: return of sampled actions over the steps of training."""
-    return _curves(facts, "curve", "return")
+    return _curves(facts, lambda one: one["curve"], "return")
 
 
 def distance(facts: Facts) -> Figure | None:
     """How far locomotion went, over the steps of training."""
-    return _curves(facts, "distance", "distance [m]")
+    return _curves(facts, lambda one: one["distance"], "distance [m]")
 
 
 def profiles(facts: Facts) -> Figure | None:
@@ -136,18 +141,18 @@ def _score_axis(axis: Axes, thresholds: list[float]) -> float:
     return begin
 
 
-def _jumps(thresholds: list[float], profile: Facts, start: float) -> dict[str, Array]:
+def _jumps(thresholds: list[float], profile: Profile, start: float) -> dict[str, Array]:
     """Where a profile or its interval changes, and the last point: the same line with fewer points.
     Before the first threshold, from `start` on if that is less, all runs are above."""
-    names = {"mean": "value", "low": "low", "high": "high"}
-    values = np.asarray([profile[name] for name in names.values()], dtype=np.float64)
+    lines = {"mean": profile["value"], "low": profile["low"], "high": profile["high"]}
+    values = np.asarray(list(lines.values()), dtype=np.float64)
     first = np.where(np.isfinite(values[:, :1]), 1.0, np.nan)
     values = np.concatenate([first, values], axis=1)
     is_new = (np.diff(np.nan_to_num(values, nan=-1.0), axis=1) != 0).any(axis=0)
     kept = np.concatenate([[True], is_new])
     kept[-1] = True
     steps = np.concatenate([[min(start, thresholds[0])], np.asarray(thresholds, dtype=np.float64)])
-    return {"steps": steps[kept], **dict(zip(names, values[:, kept], strict=True))}
+    return {"steps": steps[kept], **dict(zip(lines, values[:, kept], strict=True))}
 
 
 FIGURES: dict[str, Callable[[Facts], Figure | None]] = {

@@ -2,6 +2,7 @@
 attention of its reader."""
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation, Transform
 
+from moie.comparison.facts.schema import Result
 from moie.comparison.figures.appearance import Look, looks
 from moie.comparison.figures.panels import (
     Facts,
@@ -28,61 +30,67 @@ APART, MOST_APART = 6.0, 12.0
 """Points between marks of equally many parameters, and from where they all should be."""
 STEPS, MOST_TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100), 6
 """Of the axis of attention, which begins with one."""
+Paint = dict[str, Look]
 
 
 def front(facts: Facts) -> Figure | None:
     """Return against the number of parameters, and who is not beaten by anyone smaller."""
-    results = [one for one in facts["results"] if one["parameters"] is not None]
-    there = {one["task"] for one in results}
-    tasks = [task for task in facts["tasks"] if task["task"] in there]
-    if not tasks:
-        return None
-    names, paint = learners_of(facts, results), looks(facts["learners"])
-    legend = Legend(names)
-    figure, axes = panels(tasks, height(len(tasks)) + 0.15, legend.height)
-    for axis, task in zip(axes.flat, tasks, strict=False):
-        of_task = [one for one in results if one["task"] == task["task"]]
-        sizes = [one["parameters"] for one in of_task]
-        _log_axis(axis, min(sizes), max(sizes))
-        for one, beside in zip(of_task, _beside(sizes, len(tasks)), strict=True):
-            _point(axis, one["parameters"], one, paint[one["learner"]], beside, one["is_front"])
-        _steps(axis, [(one["parameters"], one) for one in of_task if one["is_front"]])
-    labels(axes, len(tasks), "number of parameters", "final return")
-    legend.draw(figure, [mark_of(paint[name]) for name in names])
-    return figure
+    sizes = [one["parameters"] for one in facts["results"]]
+    return _against(facts, sizes, "number of parameters", _sizes)
+
+
+def _sizes(axis: Axes, results: list[tuple[float, Result]], paint: Paint, n_panels: int) -> None:
+    sizes = [int(size) for size, _ in results]
+    _log_axis(axis, min(sizes), max(sizes))
+    for (size, one), beside in zip(results, _beside(sizes, n_panels), strict=True):
+        _point(axis, size, one, paint[one["learner"]], beside, one["is_front"])
+    _steps(axis, [(size, one) for size, one in results if one["is_front"]])
 
 
 def attention(facts: Facts) -> Figure | None:
     """Return against the number of lines that one has to look at, and who is not beaten by anyone
     with less."""
-    results = [one for one in facts["results"] if one["final"]["attention"] is not None]
-    there = {one["task"] for one in results}
+    found = [one["final"]["attention"] for one in facts["results"]]
+    means = [None if one is None else one["mean"] for one in found]
+    return _against(facts, means, "attention [lines]", _lines)
+
+
+def _lines(axis: Axes, results: list[tuple[float, Result]], paint: Paint, n_panels: int) -> None:
+    _line_axis(axis, max(mean for mean, _ in results))
+    for mean, one in reversed(results):  # the last drawn lies on top: the first learner of the list
+        look = paint[one["learner"]]
+        _lying(axis, one, look)
+        _point(axis, mean, one, look, 0.0, one["is_attention_front"])
+    _steps(axis, [(mean, one) for mean, one in results if one["is_attention_front"]])
+
+
+def _against(
+    facts: Facts,
+    costs: Sequence[float | None],
+    label: str,
+    draw: Callable[[Axes, list[tuple[float, Result]], Paint, int], None],
+) -> Figure | None:
+    """Return against a cost, a panel for each task in which it is known of somebody."""
+    pairs = zip(costs, facts["results"], strict=True)
+    known = [(cost, one) for cost, one in pairs if cost is not None]
+    there = {one["task"] for _, one in known}
     tasks = [task for task in facts["tasks"] if task["task"] in there]
     if not tasks:
         return None
-    names, paint = learners_of(facts, results), looks(facts["learners"])
-    legend = Legend(names)
+    names = learners_of(facts, [one for _, one in known])
+    paint, legend = looks(facts["learners"]), Legend(names)
     figure, axes = panels(tasks, height(len(tasks)) + 0.15, legend.height)
     for axis, task in zip(axes.flat, tasks, strict=False):
-        of_task = [one for one in results if one["task"] == task["task"]]
-        means = [one["final"]["attention"]["mean"] for one in of_task]
-        _line_axis(axis, max(means))
-        # The last drawn lies on top: the first learner of the list.
-        for one, mean in reversed(list(zip(of_task, means, strict=True))):
-            look = paint[one["learner"]]
-            _lying(axis, one, look)
-            _point(axis, mean, one, look, 0.0, one["is_attention_front"])
-        front = [(x, o) for x, o in zip(means, of_task, strict=True) if o["is_attention_front"]]
-        _steps(axis, front)
-    labels(axes, len(tasks), "attention [lines]", "final return")
+        draw(axis, [pair for pair in known if pair[1]["task"] == task["task"]], paint, len(tasks))
+    labels(axes, len(tasks), label, "final return")
     legend.draw(figure, [mark_of(paint[name]) for name in names])
     return figure
 
 
-def _lying(axis: Axes, one: Facts, look: Look) -> None:
+def _lying(axis: Axes, one: Result, look: Look) -> None:
     """The interval of the attention; there is nothing below one line."""
     found, y = one["final"]["attention"], one["final"]["return_sampled"]["mean"]
-    if found["low"] is not None:
+    if found and found["low"] is not None and found["high"] is not None:
         line: dict[str, Any] = {"color": look.colour, "linewidth": 1, "alpha": 0.6}
         axis.plot([max(1.0, found["low"]), found["high"]], [y, y], scalex=False, **line)
 
@@ -119,12 +127,12 @@ def _moved(axis: Axes, points: float) -> Transform:
     return axis.transData + ScaledTranslation(points / 72, 0, figure.dpi_scale_trans)
 
 
-def _point(axis: Axes, x: float, one: Facts, look: Look, beside: float, is_ringed: bool) -> None:
+def _point(axis: Axes, x: float, one: Result, look: Look, beside: float, is_ringed: bool) -> None:
     """A mark, the interval of its return, and the ring of those on the front."""
     found, where = one["final"]["return_sampled"], _moved(axis, beside)
-    shown = [found[name] for name in ("low", "mean", "high") if found[name] is not None]
-    axis.update_datalim([(x, y) for y in shown])  # what is moved does not do it
-    if found["low"] is not None:
+    shown = (found["low"], found["mean"], found["high"])
+    axis.update_datalim([(x, y) for y in shown if y is not None])  # what is moved does not do it
+    if found["low"] is not None and found["high"] is not None:
         line: dict[str, Any] = {"color": look.colour, "linewidth": 1, "alpha": 0.6}
         axis.plot([x, x], [found["low"], found["high"]], transform=where, **line)
     if is_ringed:
@@ -134,7 +142,7 @@ def _point(axis: Axes, x: float, one: Facts, look: Look, beside: float, is_ringe
     axis.plot([x], [found["mean"]], transform=where, **mark)
 
 
-def _steps(axis: Axes, front: list[tuple[float, Facts]]) -> None:
+def _steps(axis: Axes, front: list[tuple[float, Result]]) -> None:
     """From one that nobody beats to the next."""
     unbeaten = sorted((x, one["final"]["return_sampled"]["mean"]) for x, one in front)
     style: dict[str, Any] = {

@@ -10,6 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from moie.comparison.facts.schema import Interval
 from moie.comparison.figures.labels import ROW_SIZE, beside, letters, listed, n_lines, widest
 from moie.comparison.figures.panels import Facts, Legend
 from moie.present.style import WIDTH, sheet
@@ -127,7 +128,7 @@ def _name(axis: Axes, layout: Layout) -> None:
         axis.tick_params(axis="x", labelrotation=90, labelsize=min(ROW_SIZE, 0.85 * layout.wide))
 
 
-def _numbers(axis: Axes, found: list[list[Facts | None]], layout: Layout) -> None:
+def _numbers(axis: Axes, found: list[list[Interval | None]], layout: Layout) -> None:
     options: dict[str, Any] = {"ha": "center", "va": "center", "color": ON_CELL}
     for i, row in enumerate(found):
         for j, one in enumerate(row):

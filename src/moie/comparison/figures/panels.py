@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from moie.comparison.facts.schema import Facts, Result, Task
 from moie.comparison.figures.appearance import Look
 from moie.comparison.figures.labels import width, wrapped
 from moie.present.style import STYLE, WIDTH, sheet
 
-Facts = dict[str, Any]
 Handle = Callable[[Look], Line2D]
 TITLE = 8.0
 """Points."""
@@ -46,7 +46,7 @@ def columns_of(n: int, left: float = 0.6) -> int:
 
 
 def panels(
-    tasks: list[Facts], each: float, below: float, left: float = 0.6, **options: Any
+    tasks: list[Task], each: float, below: float, left: float = 0.6, **options: Any
 ) -> tuple[Figure, Any]:
     """A panel a task, titled; those that are left over are empty. `each`: the height of a row;
     `below`: of the legend; `left`: what labels take of the width."""
@@ -139,13 +139,13 @@ def mark_of(look: Look) -> Line2D:
     return Line2D([], [], linestyle="none", **look.mark(5.5))
 
 
-def learners_of(facts: Facts, results: list[Facts]) -> list[str]:
+def learners_of(facts: Facts, results: list[Result]) -> list[str]:
     """Learners of these results, in the facts' order."""
     there = {one["learner"] for one in results}
     return [one["learner"] for one in facts["learners"] if one["learner"] in there]
 
 
-def unit_of(tasks: list[Facts]) -> tuple[float, str]:
+def unit_of(tasks: list[Task]) -> tuple[float, str]:
     """Of the axis of steps."""
     large = max(task["budget"] for task in tasks) >= 5e5
     return (1e6, "million environment steps") if large else (1e3, "thousand environment steps")

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from moie.comparison.facts.schema import Estimate, Interval
 from moie.comparison.figures.appearance import Look, looks
 from moie.comparison.figures.labels import ROW_SIZE, beside, listed, n_lines, widest
 from moie.comparison.figures.panels import (
@@ -50,12 +51,12 @@ class Rows:
             self.legend.draw(figure, [mark_of(self.paint[name]) for name in self.names])
 
 
-def _estimate(axis: Axes, at: float, found: Facts, look: Look, value: str = "value") -> None:
+def _estimate(axis: Axes, at: float, value: float, found: Estimate | Interval, look: Look) -> None:
     """A mark and its interval, lying."""
-    if found["low"] is not None:
+    if found["low"] is not None and found["high"] is not None:
         axis.plot([found["low"], found["high"]], [at, at], color=look.colour, linewidth=2.2)
     options: dict[str, Any] = look.mark(7.5 if look.marker in ("P", "X") else 6, edge="white")
-    axis.plot([found[value]], [at], linestyle="none", **options)
+    axis.plot([value], [at], linestyle="none", **options)
 
 
 def final(facts: Facts) -> Figure:
@@ -72,7 +73,7 @@ def final(facts: Facts) -> Figure:
             lower = at + 0.27 + (0.06 * (np.arange(one["n"]) % 3 - 1) if one["n"] > 3 else 0.0)
             seeds = np.broadcast_to(lower, one["n"])
             axis.plot(found["runs"], seeds, ".", color=look.colour, alpha=0.6, markersize=4)
-            _estimate(axis, at - 0.1, found, look, "mean")
+            _estimate(axis, at - 0.1, found["mean"], found, look)
         rows.name(axis)
         axis.xaxis.set_major_locator(ticks(12 // axes.shape[1]))
     labels(axes, len(facts["tasks"]), "final return")
@@ -87,10 +88,10 @@ def aggregate(facts: Facts) -> Figure | None:
         return None
     rows = Rows(facts, found["learners"], 0.26)
     figure, axes = sheet(0.8 + rows.height + rows.below, 1, 2, sharey=True)
-    kinds = {"iqm": "Interquartile mean", "mean": "Mean"}
-    for axis, (kind, title) in zip(axes[0], kinds.items(), strict=True):
-        for at, (name, one) in enumerate(zip(rows.names, found[kind], strict=True)):
-            _estimate(axis, at, one, rows.paint[name])
+    kinds = {"Interquartile mean": found["iqm"], "Mean": found["mean"]}
+    for axis, (title, scores) in zip(axes[0], kinds.items(), strict=True):
+        for at, (name, one) in enumerate(zip(rows.names, scores, strict=True)):
+            _estimate(axis, at, one["value"], one, rows.paint[name])
         rows.name(axis)
         axis.set_title(title)
         axis.xaxis.set_major_locator(ticks(5))

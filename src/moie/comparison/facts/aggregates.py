@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from moie.comparison import statistics
+from moie.comparison.facts import schema
+from moie.comparison.facts.schema import Aggregate, Coverage, Profile, Scale
 from moie.comparison.learners import Learner
 from moie.comparison.selection import Selection
 from moie.comparison.statistics import Array, Interval, Scores, Shares
@@ -19,7 +21,7 @@ MOST_THRESHOLDS = 400
 """Of a performance profile."""
 
 
-def scale(selection: Selection, task: str) -> dict[str, Any] | None:
+def scale(selection: Selection, task: str) -> Scale | None:
     """What counts as zero and one on a task: the untrained policy, mean over all compared runs, and
     the largest mean final return of a learner. None where no untrained policy was evaluated, or
     nobody has become better than that by more than untrained policies differ."""
@@ -38,7 +40,7 @@ def scale(selection: Selection, task: str) -> dict[str, Any] | None:
     }
 
 
-def _scores(selection: Selection, learner: Learner, scales: dict[str, dict[str, Any]]) -> Scores:
+def _scores(selection: Selection, learner: Learner, scales: dict[str, Scale]) -> Scores:
     found = []
     for task, known in scales.items():
         group = selection.group(task, learner)
@@ -48,9 +50,7 @@ def _scores(selection: Selection, learner: Learner, scales: dict[str, dict[str, 
     return found
 
 
-def aggregate(
-    selection: Selection, scales: dict[str, dict[str, Any] | None]
-) -> dict[str, Any] | None:
+def aggregate(selection: Selection, scales: dict[str, Scale | None]) -> Aggregate | None:
     """Scores of all learners that have runs on every task with a scale; None where there is nothing
     to put together."""
     known = {task: one for task, one in scales.items() if one is not None}
@@ -84,7 +84,7 @@ def _thresholds(scores: list[Scores]) -> Array:
     return np.concatenate([[min(0.0, found[0] - 0.05)], found[kept]])
 
 
-def _coverage(scores: list[Scores]) -> dict[str, Any] | None:
+def _coverage(scores: list[Scores]) -> Coverage | None:
     """How often the worst of the intervals would hold the truth, if runs are few and that is
     clearly less often than it promises."""
     layouts = {tuple(sorted(len(runs) for runs in one)) for one in scores}
@@ -98,7 +98,8 @@ def _coverage(scores: list[Scores]) -> dict[str, Any] | None:
     return {"fewest": worst[0], "tasks": len(worst), "held": held}
 
 
-def as_facts(found: Interval) -> dict[str, Any]:
+def as_facts(found: Interval) -> Any:
+    """An interval of numbers or of lists of them."""
     return {
         "value": found.value.tolist(),
         "low": found.low.tolist(),
@@ -106,12 +107,12 @@ def as_facts(found: Interval) -> dict[str, Any]:
     }
 
 
-def _interval(statistic: statistics.Statistic, scores: Scores, shares: Shares) -> dict[str, Any]:
+def _interval(statistic: statistics.Statistic, scores: Scores, shares: Shares) -> schema.Interval:
     value = statistic(scores, statistics.alike(scores))
     return as_facts(statistics.percentile_interval(value, statistic(scores, shares), scores))
 
 
-def _profile(scores: Scores, shares: Shares, tau: Array) -> dict[str, Any]:
+def _profile(scores: Scores, shares: Shares, tau: Array) -> Profile:
     value = statistics.performance_profile(scores, tau)
     drawn = statistics.performance_profile(scores, tau, shares)
     return as_facts(statistics.percentile_interval(value, drawn, scores))
@@ -119,7 +120,7 @@ def _profile(scores: Scores, shares: Shares, tau: Array) -> dict[str, Any]:
 
 def _improvement(
     mine: tuple[Scores, Shares], other: tuple[Scores, Shares]
-) -> dict[str, Any] | None:
+) -> schema.Interval | None:
     """None for a learner and itself."""
     if mine is other:
         return None

@@ -5,14 +5,16 @@ learned from; a band is Student's 95% interval of the mean over seeds.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from moie.comparison import learners
-from moie.comparison.aggregates import aggregate, scale
 from moie.comparison.curves import Curves
+from moie.comparison.facts import schema
+from moie.comparison.facts.aggregates import aggregate, scale
+from moie.comparison.facts.schema import Facts
 from moie.comparison.notes.remarks import Remarks
 from moie.comparison.notes.wording import all_printable, host_name
 from moie.comparison.selection import LAST_PART, Group, Selection, select
@@ -22,7 +24,6 @@ from moie.policy.truth import TOLERANCE
 from moie.runs.config import unused_settings
 
 FORMAT, VERSION = "moie-comparison", 1
-Facts = dict[str, Any]
 
 
 def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
@@ -34,12 +35,9 @@ def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
     scaled = [task for task, found in scales.items() if found is not None]
     remarks = Remarks(selection, study.get("name"), scaled, curves.overlaps)
     tasks = [_task(selection, task, scales[task]) for task in selection.tasks]
-    results = [_result(group) for group in selection.groups]
-    for task in selection.tasks:
-        of_task = [one for one in results if one["task"] == task]
-        _mark_front(of_task, "is_front", lambda one: one["parameters"])
-        _mark_front(of_task, "is_attention_front", _attention_of)
-    facts = {
+    results = [one for task in selection.tasks for one in _results(selection, task)]
+    versions, hosts = _provenance(selection)
+    facts: Facts = {
         "format": FORMAT,
         "version": VERSION,
         "name": study.get("name") or name,
@@ -61,12 +59,13 @@ def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
         "aggregate": aggregate(selection, scales),
         "problems": remarks.problems(_unreadable(curves)) + _without_scale(scales),
         "notices": remarks.notices(),
-        **_provenance(selection),
+        "versions": versions,
+        "hosts": hosts,
     }
     return all_printable(finite(facts))
 
 
-def _task(selection: Selection, task: str, scale: dict[str, Any] | None) -> Facts:
+def _task(selection: Selection, task: str, scale: schema.Scale | None) -> schema.Task:
     planned = [one.steps for one in selection.plan if one.task == task]
     groups = [group for group in selection.groups if group.task == task]
     return {
@@ -87,7 +86,7 @@ def _unreadable(curves: Curves) -> list[str]:
     ]
 
 
-def _without_scale(scales: dict[str, dict[str, Any] | None]) -> list[str]:
+def _without_scale(scales: dict[str, schema.Scale | None]) -> list[str]:
     return [
         f"{task} is left out of the aggregates: there is no evaluation of untrained policies, or "
         "no learner became clearly better than them."
@@ -96,7 +95,7 @@ def _without_scale(scales: dict[str, dict[str, Any] | None]) -> list[str]:
     ]
 
 
-def _learner(learner: learners.Learner) -> Facts:
+def _learner(learner: learners.Learner) -> schema.Learner:
     return {
         "learner": learner.name,
         "algorithm": learner.algorithm,
@@ -109,52 +108,74 @@ def _is_known(group: Group, measure: str) -> bool:
     return bool(np.isfinite(group.finals(measure)).all())
 
 
-def _estimate(runs: Array) -> Facts:
+def _estimate(runs: Array) -> schema.Estimate:
     """Of the mean over runs, and every run."""
     mean, low, high = (float(end) for end in mean_interval(runs))
     return {"mean": mean, "low": low, "high": high, "half": high - mean, "runs": runs.tolist()}
 
 
-def _attention(group: Group) -> Facts | None:
+def _attention(group: Group) -> schema.Attention | None:
     """The same of the runs that recorded it: old ones did not, and later seeds may join them."""
     runs = group.finals("attention")
     known = np.isfinite(runs)
     if not known.any():
         return None
     seeds = [seed for seed, is_known in zip(group.seeds, known, strict=True) if is_known]
-    return _estimate(runs[known]) | {"runs": runs.tolist(), "seeds": seeds}
+    return {**_estimate(runs[known]), "runs": runs.tolist(), "seeds": seeds}
 
 
-def _attention_of(result: Facts) -> float | None:
-    found = result["final"]["attention"]
-    return None if found is None else float(found["mean"])
-
-
-def _curve(group: Group, measure: str) -> Facts:
+def _curve(group: Group, measure: str) -> schema.Curve:
     mean, low, high = mean_interval(group.curve(measure))
-    ends = {"mean": mean.tolist(), "low": low.tolist(), "high": high.tolist()}
-    return {"steps": group.common.tolist(), **ends}
-
-
-def _result(group: Group) -> Facts:
-    """What one learner has reached on one task."""
-    parameters = [run.parameters for run in group.runs if run.parameters is not None]
-    known = [measure for measure in learners.MEASURES if _is_known(group, measure)]
     return {
-        "task": group.task,
-        "learner": group.learner.name,
-        "parameters": max(parameters, default=None),
-        "n": len(group.runs),
-        "seeds": group.seeds,
-        "runs": [run.name for run in group.runs],
-        "final": {
-            measure: _estimate(group.finals(measure)) if measure in known else None
-            for measure in learners.MEASURES
+        "steps": group.common.tolist(),
+        "mean": mean.tolist(),
+        "low": low.tolist(),
+        "high": high.tolist(),
+    }
+
+
+def _results(selection: Selection, task: str) -> list[schema.Result]:
+    """What every learner has reached on a task."""
+    groups = [group for group in selection.groups if group.task == task]
+    finals = [_final(group) for group in groups]
+    parameters = [_parameters(group) for group in groups]
+    attention = [one["attention"] and one["attention"]["mean"] for one in finals]
+    returns = [one["return_sampled"]["mean"] for one in finals]
+    return [
+        {
+            "task": task,
+            "learner": group.learner.name,
+            "parameters": _parameters(group),
+            "n": len(group.runs),
+            "seeds": group.seeds,
+            "runs": [run.name for run in group.runs],
+            "final": final,
+            "curve": _curve(group, "return_sampled"),
+            "distance": _curve(group, "distance_sampled") if final["distance_sampled"] else None,
+            "settings": _settings(group),
+            "is_front": is_front,
+            "is_attention_front": is_attention_front,
         }
-        | {"attention": _attention(group)},
-        "curve": _curve(group, "return_sampled"),
-        "distance": _curve(group, "distance_sampled") if "distance_sampled" in known else None,
-        "settings": _settings(group),
+        for group, final, is_front, is_attention_front in zip(
+            groups, finals, _front(parameters, returns), _front(attention, returns), strict=True
+        )
+    ]
+
+
+def _parameters(group: Group) -> int | None:
+    return max((run.parameters for run in group.runs if run.parameters is not None), default=None)
+
+
+def _final(group: Group) -> schema.Final:
+    def known(measure: str) -> schema.Estimate | None:
+        return _estimate(group.finals(measure)) if _is_known(group, measure) else None
+
+    return {
+        "return_sampled": _estimate(group.finals("return_sampled")),  # runs without are left out
+        "return_mean": known("return_mean"),
+        "distance_sampled": known("distance_sampled"),
+        "distance_mean": known("distance_mean"),
+        "attention": _attention(group),
     }
 
 
@@ -169,19 +190,22 @@ def _settings(group: Group) -> dict[str, list[Any]]:
     return dict(values)
 
 
-def _mark_front(results: list[Facts], mark: str, cost: Callable[[Facts], float | None]) -> None:
-    """Whether no other result of the task is better at the same cost, or as good at a lower one:
-    `mark` says so. Where the cost is not known, nothing is on the front or beaten."""
-    points = [(cost(one), one["final"]["return_sampled"]["mean"]) for one in results]
+def _front(costs: Sequence[float | None], returns: list[float]) -> list[bool]:
+    """Of each result of a task: whether no other is better at the same cost, or as good at a lower
+    one. Where the cost is not known, nothing is on the front or beaten."""
+    points = list(zip(costs, returns, strict=True))
     known = [(price, value) for price, value in points if price is not None]
-    for one, (price, value) in zip(results, points, strict=True):
-        one[mark] = price is not None and not any(
+    return [
+        price is not None
+        and not any(
             other <= price and theirs >= value and (other, theirs) != (price, value)
             for other, theirs in known
         )
+        for price, value in points
+    ]
 
 
-def _provenance(selection: Selection) -> Facts:
+def _provenance(selection: Selection) -> tuple[list[schema.Versions], list[schema.Host]]:
     """Versions and machines of the compared runs, with the number of runs of each."""
     versions: dict[tuple[tuple[str, str], ...], int] = defaultdict(int)
     hosts: dict[str, int] = defaultdict(int)
@@ -189,7 +213,7 @@ def _provenance(selection: Selection) -> Facts:
         for run in group.runs:
             versions[tuple(run.versions.items())] += 1
             hosts[host_name(run.host)] += 1
-    return {
-        "versions": [{"versions": dict(one), "runs": n} for one, n in versions.items()],
-        "hosts": [{"host": name, "runs": n} for name, n in sorted(hosts.items())],
-    }
+    return (
+        [{"versions": dict(one), "runs": n} for one, n in versions.items()],
+        [{"host": name, "runs": n} for name, n in sorted(hosts.items())],
+    )

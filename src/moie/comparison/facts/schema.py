@@ -1,0 +1,183 @@
+"""What a comparison knows: `facts.json`, field by field.
+
+Page, figures and tables are made of these facts alone. A number that is not finite is None.
+"""
+
+from typing import Any, TypedDict
+
+Number = float | None
+
+
+class Estimate(TypedDict):
+    """A mean over runs with Student's interval."""
+
+    mean: float
+    low: Number
+    """None with a single run, like `high` and `half`."""
+    high: Number
+    half: Number
+    runs: list[Number]
+    """Each run, in the order of the seeds."""
+
+
+class Attention(Estimate):
+    """Of the runs that recorded it."""
+
+    seeds: list[int]
+
+
+class Final(TypedDict):
+    """Mean of the evaluations in the last part of the compared steps; None where a run has none."""
+
+    return_sampled: Estimate
+    return_mean: Estimate | None
+    distance_sampled: Estimate | None
+    distance_mean: Estimate | None
+    attention: Attention | None
+
+
+class Curve(TypedDict):
+    """Mean and interval over runs, at the steps that all of them have."""
+
+    steps: list[int]
+    mean: list[Number]
+    low: list[Number]
+    high: list[Number]
+
+
+class Result(TypedDict):
+    """What one learner reached on one task."""
+
+    task: str
+    learner: str
+    parameters: int | None
+    n: int
+    """Runs."""
+    seeds: list[int]
+    runs: list[str]
+    final: Final
+    curve: Curve
+    distance: Curve | None
+    settings: dict[str, list[Any]]
+    """Those that the learner uses, each with all values that runs have."""
+    is_front: bool
+    """No other result of the task is better with as few parameters, or as good with fewer."""
+    is_attention_front: bool
+    """The same for attention."""
+
+
+class Scale(TypedDict):
+    """What counts as zero and one on a task."""
+
+    untrained: float
+    best: float
+    best_learners: list[str]
+
+
+class Task(TypedDict):
+    """One of the compared tasks."""
+
+    task: str
+    budget: int
+    """Steps at which its learners are compared."""
+    planned: int | None
+    """Steps that the study asks for."""
+    n_runs: int
+    has_distance: bool
+    has_attention: bool
+    scale: Scale | None
+
+
+class Learner(TypedDict):
+    """An algorithm, its number of experts, and the settings that tell it from others."""
+
+    learner: str
+    algorithm: str
+    experts: int | None
+    differing: dict[str, Any]
+
+
+class Interval(TypedDict):
+    """A score over all tasks with its bootstrap interval."""
+
+    value: float
+    low: Number
+    high: Number
+
+
+class Profile(TypedDict):
+    """The share of runs above each threshold."""
+
+    value: list[float]
+    low: list[Number]
+    high: list[Number]
+
+
+class Coverage(TypedDict):
+    """How often intervals of so few runs hold the truth, simulated."""
+
+    fewest: int
+    tasks: int
+    held: float
+
+
+class Aggregate(TypedDict):
+    """Normalised scores over all tasks; a place in the lists for each of `learners`."""
+
+    tasks: list[str]
+    learners: list[str]
+    runs: list[list[int]]
+    samples: int
+    iqm: list[Interval]
+    mean: list[Interval]
+    thresholds: list[float]
+    profiles: list[Profile]
+    improvement: list[list[Interval | None]]
+    """Probability that the first learner's run beats the second's; None for the same learner."""
+    coverage: Coverage | None
+
+
+class Versions(TypedDict):
+    """Packages, and the number of runs that were made with them."""
+
+    versions: dict[str, str]
+    runs: int
+
+
+class Host(TypedDict):
+    """A kind of machine, and the number of runs that were made on it."""
+
+    host: str
+    runs: int
+
+
+class Facts(TypedDict):
+    """Everything."""
+
+    format: str
+    version: int
+    name: str
+    description: str
+    steps_asked: int | None
+    level: float
+    """Of all intervals."""
+    last_part: float
+    """Share of the compared steps whose evaluations make up a final return."""
+    attention_tolerance: float
+    n_runs: int
+    n_found: int
+    n_planned: int | None
+    n_tasks: int
+    n_learners: int
+    fewest_seeds: int
+    most_seeds: int
+    tasks: list[Task]
+    learners: list[Learner]
+    results: list[Result]
+    aggregate: Aggregate | None
+    problems: list[str]
+    """What restricts the comparison."""
+    notices: list[str]
+    """What a reader should know."""
+    versions: list[Versions]
+    hosts: list[Host]
