@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from moie.comparison.facts import aggregates, statistics, write
+from moie.comparison import statistics, write
+from moie.comparison.facts import aggregates
 from moie.comparison.figures import charts
 from moie.comparison.write import compare
 from moie.errors import InputError

@@ -236,6 +236,10 @@ def test_all_mistakes_come_at_once() -> None:
             "settings: more than 20,000 runs of moie on Pendulum-v1",
         ),
         (
+            "tasks = ['pendulum', 'hopper', 'ant']\nseeds = 7000",
+            "grid: more than 20,000 runs in all",
+        ),
+        (
             "tasks = 'pendulum'\n[[grid]]\nsettings = {bound = [0.02, 0.03]}\n[[grid]]\n"
             "settings = {bound = 0.02}",
             "Pendulum-v1/moie-k10/s0: the same run as Pendulum-v1/moie-k10-bound=0.02/s0, of",

@@ -155,7 +155,10 @@ def main() -> None:
     """Entry point; the argument is the file descriptor of the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(int(sys.argv[1]))
-    _, spec, packaged, path = connection.recv()
+    try:
+        _, spec, packaged, path = connection.recv()
+    except (EOFError, OSError):  # the parent is gone
+        return
     sys.path[:] = path
     sys.setswitchinterval(2e-4)  # seconds; the reader shall not wait for the end of an episode
     inbox: SimpleQueue = SimpleQueue()

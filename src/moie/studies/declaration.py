@@ -29,7 +29,7 @@ from moie.runs.presets import task_preset
 OWN = {"task": "tasks", "algorithm": "algorithms", "experts": "experts", "seed": "seeds"}
 """Settings that are dimensions of the grid, and the dimension's name."""
 MOST_SEEDS, MOST_LEARNERS, MOST_RUNS = 10_000, 1_000, 20_000
-"""The last two: of an algorithm on a task."""
+"""Seeds of a grid; learners and runs of an algorithm on a task; as many runs in all."""
 LONGEST_NAME = 200
 """Bytes: it becomes the name of files, which may have 255."""
 Values = Sequence[Any] | str | int | float
@@ -105,6 +105,9 @@ def plan(study: Study, mistakes: Mistakes | None = None) -> list[Planned]:
     names: dict[RunConfig, str] = {}
     for grid in study.grids:
         for one in _runs(grid, mistakes):
+            if len(found) == MOST_RUNS and one.name not in found:
+                mistakes.add("grid", f"more than {MOST_RUNS:,} runs in all")
+                break
             same = found.setdefault(one.name, one)
             if same.config != one.config:
                 mistakes.add(one.name, "two grids have this run, with different settings")
