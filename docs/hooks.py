@@ -96,7 +96,7 @@ def presets(_: str) -> str:
 def usage(command: str) -> str:
     """What `moie COMMAND --help` prints; `moie --help` without a command."""
     said = io.StringIO()
-    with contextlib.redirect_stdout(said), mock.patch.dict(os.environ, {"COLUMNS": "90"}):
+    with contextlib.redirect_stdout(said), mock.patch.dict(os.environ, {"COLUMNS": "80"}):
         code = main([*command.split(), "--help"])
     if code:
         raise PluginError(f"moie {command} --help ended with {code}")
