@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup browser demo test lint bench clean
+.PHONY: setup browser demo test lint docs bench clean
 
 setup: $(STAMP)
 
@@ -50,10 +50,14 @@ browser:
 test: lint browser
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html in a browser; its search works with '$(BIN)/mkdocs serve' only"
+
 bench: setup
 	$(BIN)/python benchmarks/learner.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/study.py
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) build dist site src/*.egg-info
