@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    from moie.errors import EnvironmentFault, InputError, Stopped
+    from moie.errors import EnvironmentFault, MoieError, Stopped
     from moie.terminal import say
 
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -62,7 +62,7 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except SystemExit as stop:  # a command's --help
         return int(stop.code or 0)
-    except InputError as error:
+    except MoieError as error:
         if isinstance(error, EnvironmentFault) and error.last_lines:
             say("\n".join(error.last_lines), sys.stderr)
         say(f"moie: {error}", sys.stderr)
