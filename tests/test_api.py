@@ -160,6 +160,7 @@ BELOW = {
         *("comparison", "environments", "errors", "extras", "files"),
         *("learn", "present", "rollout", "runs", "stopping", "terminal"),
     },
+    "callbacks": {"errors"},
     "api": {
         *("environments", "errors", "explanation", "learn", "policy"),
         *("present", "runs", "stopping", "terminal"),
@@ -168,7 +169,7 @@ BELOW = {
         *("api", "environments", "errors", "explanation", "files"),
         *("learn", "moie", "runs", "studies", "terminal"),
     },
-    "__init__": {"api", "errors", "policy", "studies"},
+    "__init__": {"api", "callbacks", "errors", "policy", "runs", "studies"},
     "__main__": {"cli"},
 }
 

@@ -59,6 +59,10 @@ class Stopped(Exception):  # noqa: N818  not an error
     """Somebody asked to stop: Ctrl-C, SIGTERM or a callback. The message says how to go on."""
 
 
+class StoppedByCallback(Stopped):
+    """A callback returned False: the run ends here for now, and that is no surprise."""
+
+
 def shortened(value: object, most: int = 100) -> str:
     """A value as a message has it: as Python writes it, and not longer than a line."""
     try:

@@ -109,9 +109,7 @@ def evaluate(arguments: Sequence[str]) -> None:
 def show(arguments: Sequence[str]) -> None:
     """`moie show RUN`."""
     given = _parse(Show, arguments, "show")
-    from moie.explanation.program import program
-
-    say(program(api.load(given.run)))
+    say(api.show(given.run))
 
 
 def explain(arguments: Sequence[str]) -> None:
@@ -203,11 +201,10 @@ def tasks(arguments: Sequence[str]) -> None:
     """`moie tasks`: the paper's tasks; any other Gymnasium id works too."""
     if arguments and arguments[0] not in ("-h", "--help"):
         raise InputError(f"moie tasks takes no arguments, got {' '.join(arguments)!r}")
-    from moie.environments.catalogue import TASKS
     from moie.runs.presets import PAPER
 
     say(f"{'name':<18} {'id':<30} {'features':>8} {'actions':>8} {'iterations':>11}  needs")
-    for task in TASKS:
+    for task in api.tasks():
         iterations, _ = PAPER[task.id]
         needs = f"moie[{task.package_extra}]" if task.package_extra else "-"
         counts = f"{len(task.features):>8} {len(task.joints):>8} {iterations:>11}"
