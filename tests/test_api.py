@@ -1,6 +1,9 @@
 """The Python interface, and what importing it costs."""
 
 import ast
+import inspect
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -95,6 +98,94 @@ def test_a_bad_argument_is_named_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+# --- policies, runs and studies as objects -------------------------------------------------------
+
+
+def test_every_public_name_is_there() -> None:
+    for name in moie.__all__:
+        assert getattr(moie, name) is not None, name
+    assert set(moie.__all__) <= set(dir(moie))
+    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+        moie.trian  # noqa: B018
+
+
+def test_a_saved_policy_is_the_same_file(pendulum: Path, tmp_path: Path) -> None:
+    policy = moie.load(pendulum)
+    file = policy.save(tmp_path / "mine.safetensors")
+    assert file.read_bytes() == tiny.policy_bytes(pendulum)
+    with pytest.raises(moie.FileError, match="cannot write"):
+        policy.save(tmp_path / "nowhere" / "mine.safetensors")
+
+
+def test_a_run_a_path_and_a_policy_will_do(pendulum: Path) -> None:
+    run = moie.Run(pendulum)
+    assert moie.show(run) == moie.show(str(pendulum)) == moie.show(run.policy) == run.show()
+    options = {"episodes": 2, "workers": 1}
+    measured = str(moie.evaluate(run.policy, **options))
+    assert measured == str(run.evaluate(**options)) == str(moie.evaluate(pendulum, **options))
+    assert run.resume(quiet=True) == run  # complete: there is nothing to do
+
+
+def test_a_policy_of_a_task_from_elsewhere_needs_consent() -> None:
+    from dataclasses import replace
+
+    policy = replace(tiny.policy(), task="no_such_module:Env-v0")
+    with pytest.raises(moie.InputError, match="the policy names the task 'no_such_module:Env-v0'"):
+        moie.evaluate(policy, episodes=1)
+
+
+def test_what_is_printed_fits_a_line(pendulum: Path, tmp_path: Path) -> None:
+    run = moie.Run(pendulum)
+    assert repr(run) == f"<run {pendulum}: Pendulum-v1, moie, seed 0, 4 of 4 iterations>"
+    assert repr(moie.Run(tmp_path)) == f"<run {tmp_path}: not a run that can be read>"
+    said = "moie, 3 experts, 16 parameters, learned from 512 steps"
+    assert repr(run.policy) == f"<policy for Pendulum-v1: {said}>"
+    study = moie.Study("mine", (moie.Grid("pendulum", experts=[2, 3], seeds=2),))
+    assert repr(study) == "<study 'mine': 1 grid>"
+    found = moie.study_status(study, out=tmp_path)
+    assert repr(found) == f"<study mine in {tmp_path}: 0 of 4 runs done, 4 waiting>"
+
+
+def test_tasks_are_those_of_the_paper() -> None:
+    assert [task.short for task in moie.tasks()][-1] == "pendulum"
+    assert len(moie.tasks()) == 7
+
+
+@pytest.mark.parametrize("name", ["resume", "evaluate", "explain", "prune"])
+def test_options_of_a_run_are_those_of_the_function(name: str) -> None:
+    from moie.api import options
+
+    typed = getattr(options, f"{name.title()}Options").__annotations__
+    accepted = inspect.signature(getattr(moie, name)).parameters
+    keywords = {k for k, one in accepted.items() if one.kind is one.KEYWORD_ONLY}
+    assert set(typed) == keywords
+
+
+def test_errors_have_one_above_them_all() -> None:
+    kinds = (moie.FileError, moie.ClusterError, moie.DivergenceError, moie.EnvironmentFault)
+    for kind in kinds:
+        assert issubclass(kind, moie.InputError)
+    assert issubclass(moie.InputError, moie.MoieError)
+    assert not issubclass(moie.Stopped, moie.MoieError)
+    with pytest.raises(moie.FileError):
+        moie.load("nowhere")
+
+
+def test_the_readme_is_typed(tmp_path: Path) -> None:
+    """As a user's own `mypy --strict` sees it."""
+    readme = (tiny.ROOT / "README.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    (tmp_path / "example.py").write_text(example)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "example.py"],
+        cwd=tmp_path,
+        env=os.environ | {"MYPYPATH": str(SOURCE.parent)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
 # --- imports -------------------------------------------------------------------------------------
 
 
@@ -160,6 +251,7 @@ BELOW = {
         *("comparison", "environments", "errors", "extras", "files"),
         *("learn", "present", "rollout", "runs", "stopping", "terminal"),
     },
+    "callbacks": {"errors"},
     "api": {
         *("environments", "errors", "explanation", "learn", "policy"),
         *("present", "runs", "stopping", "terminal"),
@@ -168,7 +260,7 @@ BELOW = {
         *("api", "environments", "errors", "explanation", "files"),
         *("learn", "moie", "runs", "studies", "terminal"),
     },
-    "__init__": {"api", "errors", "policy", "studies"},
+    "__init__": {"api", "callbacks", "errors", "policy", "runs", "studies"},
     "__main__": {"cli"},
 }
 

@@ -226,26 +226,62 @@ def test_help_answers_and_says_what_there_is(capfd: pytest.CaptureFixture) -> No
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("train --help", "moie train TASK [settings]"),
+        ("train --help", "usage: moie train TASK [options]"),
         ("train pendulum --help", "--experts INT"),
         ("resume --help", "--iterations"),
         ("evaluate --help", "--episodes"),
         ("show --help", "IF blocks"),
         ("explain --help", "--state"),
         ("prune --help", "--loss"),
+        ("study --help", "usage: moie study NAME [options]"),
+        ("compare --help", "usage: moie compare PATH [PATH ...] [options]"),
         ("tasks --help", "pendulum"),
+        ("help train", "usage: moie train TASK [options]"),
+        ("help train pendulum", "The defaults shown are those for Pendulum-v1 with moie."),
+        ("help resume", "usage: moie resume RUN [options]"),
+        ("help", "usage: moie COMMAND"),
     ],
 )
 def test_every_command_has_help(words: str, expected: str, capfd: pytest.CaptureFixture) -> None:
     assert expected in output(capfd, *words.split())
 
 
-def test_train_help_lists_every_setting(capfd: pytest.CaptureFixture) -> None:
+@pytest.mark.parametrize("words", ["train --help", "train pendulum --help"])
+def test_train_help_lists_every_setting_once(words: str, capfd: pytest.CaptureFixture) -> None:
     from moie.runs.config import RunConfig, settings_of
 
-    text = output(capfd, "train", "pendulum", "--help")
-    for name in set(settings_of(RunConfig)) - {"task"}:
-        assert f"-{name.replace('_', '-')} " in text, name
+    text = output(capfd, *words.split())
+    for name in set(settings_of(RunConfig)) - {"task"} | {"steps", "out", "workers"}:
+        assert text.count(f"\n  --{name.replace('_', '-')} ") == 1, name
+
+
+def test_train_help_has_what_matters_first(capfd: pytest.CaptureFixture) -> None:
+    text = output(capfd, "train", "--help")
+    first = text[text.index("Most used options:") : text.index("Scale of features")]
+    for name in ("algorithm", "experts", "seed", "steps", "iterations", "out", "workers"):
+        assert f"\n  --{name} " in first
+    assert first.count("\n  --") == 12
+    assert "Search for prototypes (moie and crisp):" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_train_help_shows_the_defaults_of_task_and_algorithm(capfd: pytest.CaptureFixture) -> None:
+    def temperature(*words: str) -> str:
+        text = " ".join(output(capfd, "train", *words, "--help").split())
+        found = re.search(r"--temperature FLOAT [^(]*\(default: ([^)]*)\)", text)
+        assert found is not None
+        return found[1]
+
+    assert temperature() == "depends on the task"
+    assert temperature("pendulum") == "1"
+    assert temperature("pendulum", "--algorithm", "crisp") == "0.9"
+
+
+def test_help_of_what_there_is_not(refused: Refused) -> None:
+    assert "unknown command 'trian'; did you mean 'train'?" in refused("help", "trian")
+    assert "algorithm is 'pppo', expected one of" in refused(
+        "train", "--algorithm", "pppo", "--help"
+    )
 
 
 # --- tasks, evaluate, show -----------------------------------------------------------------------

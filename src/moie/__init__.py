@@ -12,36 +12,79 @@ included.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from moie.api import Run, load, train
-    from moie.errors import EnvironmentFault, InputError, Stopped
+    from moie import callbacks
+    from moie.api import Run, evaluate, explain, load, prune, resume, show, tasks, train
+    from moie.errors import (
+        ClusterError,
+        DivergenceError,
+        EnvironmentFault,
+        FileError,
+        InputError,
+        MoieError,
+        Stopped,
+    )
+    from moie.policy.base import Explanation, Policy
+    from moie.policy.mixture import Mixture as MixturePolicy
+    from moie.runs.listening import Callback
+    from moie.runs.measured import Measured
+    from moie.studies.declaration import Grid, Study
     from moie.studies.interface import StudyRuns, compare, study, study_status
 
 __version__ = "0.1.0"
 __all__ = [
+    "Callback",
+    "ClusterError",
+    "DivergenceError",
     "EnvironmentFault",
+    "Explanation",
+    "FileError",
+    "Grid",
     "InputError",
+    "Measured",
+    "MixturePolicy",
+    "MoieError",
+    "Policy",
     "Run",
     "Stopped",
+    "Study",
     "StudyRuns",
+    "callbacks",
     "compare",
+    "evaluate",
+    "explain",
     "load",
+    "prune",
+    "resume",
+    "show",
     "study",
     "study_status",
+    "tasks",
     "train",
 ]
 _HOMES = {
-    "moie.api": ("Run", "load", "train"),
-    "moie.errors": ("EnvironmentFault", "InputError", "Stopped"),
-    "moie.studies.interface": ("StudyRuns", "compare", "study", "study_status"),
+    "api": "Run evaluate explain load prune resume show tasks train",
+    "errors": "ClusterError DivergenceError EnvironmentFault FileError InputError MoieError "
+    "Stopped",
+    "policy.base": "Explanation Policy",
+    "policy.mixture": "MixturePolicy",
+    "runs.listening": "Callback",
+    "runs.measured": "Measured",
+    "studies.declaration": "Grid Study",
+    "studies.interface": "StudyRuns compare study study_status",
 }
+_OTHERWISE_CALLED = {"MixturePolicy": "Mixture"}
+"""Names here, and what they are called at home: the learner has a `MixturePolicy` of its own."""
 
 
 def __getattr__(name: str) -> object:
     import importlib
 
+    if name == "callbacks":
+        return importlib.import_module("moie.callbacks")
     for home, names in _HOMES.items():
-        if name in names:
-            value = globals()[name] = getattr(importlib.import_module(home), name)
+        if name in names.split():
+            module = importlib.import_module(f"moie.{home}")
+            value = globals()[name] = getattr(module, _OTHERWISE_CALLED.get(name, name))
             return value
     raise AttributeError(f"module 'moie' has no attribute {name!r}")
 

@@ -1,14 +1,42 @@
-"""The errors that are the user's to mend; the command line prints them in one line, exit code 2."""
+"""The errors that a user can do something about. The command line prints each in one line and exits
+with code 2.
+
+    MoieError
+      InputError            bad input
+        Busy                another process is working on the run
+        FileError           a file is missing, damaged or cannot be written
+        ClusterError        Ray does not start, cannot be reached or keeps dying
+        DivergenceError     learning produced numbers that are not finite
+        EnvironmentFault    the environment raised, or returned something unusable
+
+`Stopped` stands apart: it is what Ctrl-C raises, not an error.
+"""
 
 from typing import Any
 
 
-class InputError(Exception):
+class MoieError(Exception):
+    """Whatever moie raises on purpose."""
+
+
+class InputError(MoieError):
     """Bad input: the message names the thing, its value and what was expected."""
 
 
 class Busy(InputError):  # noqa: N818  a state, not a mistake
     """Another process is working on the run."""
+
+
+class FileError(InputError):
+    """A file or folder is missing, damaged, not moie's, or cannot be read or written."""
+
+
+class ClusterError(InputError):
+    """Ray does not start, cannot be reached, or keeps dying."""
+
+
+class DivergenceError(InputError):
+    """Learning produced numbers that are not finite; the last checkpoint is intact."""
 
 
 class EnvironmentFault(InputError):  # noqa: N818  the environment's, not ours
@@ -28,7 +56,11 @@ class EnvironmentFault(InputError):  # noqa: N818  the environment's, not ours
 
 
 class Stopped(Exception):  # noqa: N818  not an error
-    """The user asked to stop (Ctrl-C or SIGTERM); the message says how to go on."""
+    """Somebody asked to stop: Ctrl-C, SIGTERM or a callback. The message says how to go on."""
+
+
+class StoppedByCallback(Stopped):
+    """A callback returned False: the run ends here for now, and that is no surprise."""
 
 
 def shortened(value: object, most: int = 100) -> str:

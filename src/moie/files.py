@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from moie.errors import InputError, shortened
+from moie.errors import FileError, InputError, shortened
 
 LARGEST = 2**30
 """Bytes of a file that is read as a whole: far more than any run writes."""
@@ -48,13 +48,13 @@ def reason(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever goes wrong with damaged content is an InputError: `what`, and why."""
+    """Whatever goes wrong with damaged content is a FileError: `what`, and why."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{what}: {error}") from error
+        raise FileError(f"{what}: {error}") from error
     except DAMAGE as error:
-        raise InputError(f"{what}: {reason(error)}") from error
+        raise FileError(f"{what}: {reason(error)}") from error
 
 
 Check = Callable[[bytes, int], None]
@@ -80,13 +80,13 @@ def read_bytes(path: Path, largest: int = LARGEST, check: Check = _no_check) -> 
 
 
 def read_file(path: Path, largest: int, check: Check = _no_check) -> bytes:
-    """The content of a regular file; InputError for anything else."""
+    """The content of a regular file; FileError for anything else."""
     try:
         return read_bytes(path, largest, check)
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+        raise FileError(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:
-        raise InputError(f"cannot read {path}: {error}") from error
+        raise FileError(f"cannot read {path}: {error}") from error
 
 
 def parse_json(content: bytes) -> Any:
@@ -109,11 +109,11 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise InputError(
+            raise FileError(
                 f"no space left to write {path} ({error.strerror}); what was written before is "
                 "intact: free some space and go on"
             ) from error
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -206,7 +206,7 @@ def check_replaceable(path: Path, marks: tuple[str, ...], what: str) -> None:
     with writing(path):
         is_free = not path.exists() or (path.is_dir() and not any(path.iterdir()))
     if not is_free and not all((path / mark).is_file() for mark in marks):
-        raise InputError(f"{path} exists and is not {what}; choose another --out")
+        raise FileError(f"{path} exists and is not {what}; choose another --out")
 
 
 def check_writable(path: Path) -> None:

@@ -18,7 +18,7 @@ from moie import api
 from moie.cli import main
 from moie.core.policy import MixturePolicy
 from moie.environments import tasks
-from moie.errors import InputError, Stopped
+from moie.errors import DivergenceError, InputError, Stopped
 from moie.learn import learner
 from moie.rollout.episode import Job, Purpose
 from moie.runs import training
@@ -443,7 +443,7 @@ def test_learning_that_diverges_is_an_error_and_the_checkpoint_stays(
         return learn
 
     monkeypatch.setattr(learner, "compiled", diverging)
-    with pytest.raises(InputError, match=r"learning diverged in iteration 2: kl is nan"):
+    with pytest.raises(DivergenceError, match=r"learning diverged in iteration 2: kl is nan"):
         tiny.resume(run, iterations=4)
     assert tiny.policy_bytes(run) == tiny.policy_bytes(half)
 

@@ -376,8 +376,8 @@ def test_runs_with_other_settings_are_all_named(by_hand: Path, tmp_path: Path) -
 
 
 def test_a_part_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(moie.InputError, match="part of a study is 'sedes', expected one of tasks"):
-        moie.study_status("smoke", out=tmp_path, sedes=[0])
+    with pytest.raises(moie.InputError, match="seeds is 7, expected some of those in the study"):
+        moie.study_status("smoke", out=tmp_path, seeds=[7])
     one = moie.study_status("smoke", out=tmp_path, seeds=0, tasks="pendulum", algorithms="ppo")
     assert [status.name for status in one.statuses] == ["Pendulum-v1/ppo/s0"]
 

@@ -1,6 +1,6 @@
 """The arguments of each command: fields are options, their docstrings the help."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,40 +19,41 @@ def _help(text: str, metavar: str | None = None) -> Any:
 RunOrFile = Annotated[RunPath, _help("A run directory or a policy file.")]
 Workers = Annotated[
     int | None,
-    _help("Processes that simulate; as many as there are cores without. Changes no result."),
+    _help("Simulation processes; default: number of cores. Does not change the result."),
 ]
 Timeout = Annotated[
-    float, _help("Seconds without a sign of life after which a worker is replaced.")
+    float, _help("Seconds after which a simulation process that does not respond is replaced.")
 ]
 Packaged = Annotated[
-    bool, _help("Step PyBullet's walkers as they are packaged. Slower; changes no result.")
+    bool,
+    _help("Step PyBullet's walkers with their original code. Slower; does not change the result."),
 ]
 TaskOfFile = Annotated[
     str | None,
     _help(
-        "MODULE:ID, where the run's task is one that a module of yours registers: the module is "
-        "looked for in the current folder too.",
+        "The run's task, if a module of yours registers it. The module may be in the current "
+        "folder.",
         metavar="MODULE:ID",
     ),
 ]
 TrustTask = Annotated[
     bool,
     _help(
-        "Import the module of a task 'module:Id' that the run or the file names. It may execute "
-        "anything: only for files that you trust."
+        "Import the module of a task 'module:Id' that the run or the file names. It may run any "
+        "code: use this only for files that you trust."
     ),
 ]
 
 
 @dataclass(frozen=True)
 class Train:
-    """Learn a policy; the values shown are this task's own."""
+    """Train a policy."""
 
     config: RunConfig
     out: Path | None = None
-    """The run directory, which must not exist; runs/TASK[-ALGORITHM][-kEXPERTS]-sSEED without."""
+    """The run directory, which must not exist; default: runs/TASK[-ALGORITHM][-kEXPERTS]-sSEED."""
     steps: int | None = None
-    """Environment steps to learn from, instead of --iterations."""
+    """Environment steps to learn from, rounded up to whole batches; overrides --iterations."""
     workers: Workers = None
     worker_timeout: Timeout = 300.0
     packaged_env: Packaged = False
@@ -60,12 +61,13 @@ class Train:
 
 @dataclass(frozen=True)
 class Resume:
-    """Go on with a run that was stopped or killed, exactly where it would have gone."""
+    """Continue a run that was stopped or killed. It ends with the same policy as if it had never
+    stopped."""
 
     run: RunPath
     """The run directory."""
     iterations: int | None = None
-    """Learn up to this many iterations instead of those the run was started with."""
+    """Train up to this many iterations; default: as many as the run was started for."""
     task: TaskOfFile = None
     trust_task: TrustTask = False
     workers: Workers = None
@@ -76,13 +78,13 @@ class Resume:
 @dataclass(frozen=True)
 class Evaluate:
     """Measure a policy: return, length and distance, with sampled and with mean actions; for a
-    mixture also how literally its program may be taken."""
+    mixture also how literally its program may be read."""
 
     run: RunOrFile
     episodes: int = 20
-    """Episodes of each kind."""
-    seed: int = field(default=1_000_000)
-    """Of the episodes."""
+    """Episodes with sampled actions, and as many with mean actions."""
+    seed: int = 1_000_000
+    """Random seed of the episodes."""
     task: TaskOfFile = None
     trust_task: TrustTask = False
     workers: Workers = None
@@ -94,21 +96,21 @@ class Explain:
 
     run: RunOrFile
     out: Path | None = None
-    """The folder to write; RUN/explanation without one. An older explanation is replaced."""
+    """The folder to write; default: RUN/explanation. An older explanation is replaced."""
     state: Path | None = None
-    """Instead of the report: explain the action in one state, a JSON list or a .npy file."""
+    """Explain the action in one state instead of writing a report: a JSON list or a .npy file."""
     episodes: int = 10
-    """Episodes of each kind of actions."""
+    """Episodes with sampled actions, and as many with mean actions."""
     actions: Literal["mean", "sampled"] = "mean"
-    """Of the episodes that the report looks into."""
+    """Which of the episodes the report looks into, by their kind of actions."""
     seed: int = 2_000_000
-    """Of the episodes."""
+    """Random seed of the episodes."""
     loss: float = 0.05
-    """Share of the return that pruning may cost."""
+    """Fraction of the return that pruning may cost."""
     pruning: bool = True
-    """Whether to look for the smallest policy that is good enough."""
+    """Look for the smallest policy that is good enough."""
     pictures: bool = True
-    """Whether to draw prototypes and a video."""
+    """Draw the prototypes and a video."""
     task: TaskOfFile = None
     trust_task: TrustTask = False
     workers: Workers = None
@@ -120,14 +122,15 @@ class Prune:
 
     run: RunOrFile
     loss: float = 0.05
-    """Share of the return that may be lost; what is within the error of the comparison counts as
-    no loss."""
+    """Fraction of the return that may be lost. A loss within the error of the comparison does not
+    count."""
     out: Path | None = None
-    """The policy file to write; RUN/pruned.safetensors without one."""
+    """The policy file to write; default: RUN/pruned.safetensors."""
     episodes: int = 10
-    """Episodes of each kind of actions after each removal; twice as many confirm the choice."""
+    """Episodes with sampled actions, and as many with mean actions, after each removal; twice as
+    many confirm the choice."""
     seed: int = 2_000_000
-    """Of the episodes."""
+    """Random seed of the episodes."""
     task: TaskOfFile = None
     trust_task: TrustTask = False
     workers: Workers = None
@@ -142,7 +145,7 @@ class Show:
 
 @dataclass(frozen=True)
 class Study:
-    """Make all runs of a study, or go on with them: many tasks, learners and seeds."""
+    """Start all runs of a study (many tasks, algorithms and seeds), or continue them."""
 
     study: Annotated[
         tyro.conf.Positional[str],
@@ -153,27 +156,26 @@ class Study:
         ),
     ]
     out: Path | None = None
-    """The study's folder; runs/NAME without."""
+    """The study's folder; default: runs/NAME."""
     status: bool = False
-    """Only say how far it is, wherever it runs."""
+    """Only show how far the study is, wherever it runs."""
     address: str | None = None
-    """Of the Ray cluster to join ("auto": the one of this machine); one is started here, and
-    stopped at the end, without. All machines must see the study's folder."""
+    """Address of the Ray cluster to join ("auto": the one on this machine); default: start one here
+    and stop it at the end. All machines must see the study's folder."""
     cpus: int | None = None
-    """Of the cluster that is started here; as many as there are cores without."""
+    """CPUs of the cluster that is started here; default: number of cores."""
     cpus_per_run: int = 1
-    """CPUs, and simulating processes, that a run gets. Changes no result."""
+    """CPUs, and simulation processes, for each run. Does not change the result."""
     iterations: int | None = None
-    """Go up to so many iterations in each run, for now; without this the study goes on to its own
-    number."""
+    """Train each run up to this many iterations for now; default: as many as the study declares."""
     tasks: tuple[str, ...] | None = None
-    """Only these of the study's tasks."""
+    """Only these tasks of the study."""
     algorithms: tuple[str, ...] | None = None
-    """Only these of its algorithms."""
+    """Only these algorithms of the study."""
     experts: tuple[int, ...] | None = None
-    """Only these of its numbers of experts; learners without experts stay."""
+    """Only runs with these numbers of experts; algorithms without experts are kept."""
     seeds: tuple[int, ...] | None = None
-    """Only these of its seeds."""
+    """Only these seeds of the study."""
     worker_timeout: Timeout = 300.0
 
 
@@ -184,15 +186,15 @@ class Compare:
     paths: Annotated[
         tyro.conf.Positional[tuple[Path, ...]],
         tyro.conf.arg(
-            help="A folder of runs, or a file of curves or evaluations (.parquet). Several are "
-            "compared together; a run that is in two of them counts where it went further.",
+            help="A folder of runs, or a .parquet file of curves or evaluations. Several are "
+            "compared together; of a run that is in two of them, the longer one counts.",
             metavar="PATH [PATH ...]",
             help_behavior_hint="(required)",
         ),
     ]
     out: Path | None = None
-    """The folder to write; PATH/comparison without, where there is one path only. An older
-    comparison is replaced."""
+    """The folder to write; default, for a single path: PATH/comparison. An older comparison is
+    replaced."""
     steps: int | None = None
-    """Compare after so many environment steps; where the shortest complete runs of a task end,
-    without."""
+    """Compare after this many environment steps; default: where the shortest complete runs of a
+    task end."""

@@ -12,27 +12,34 @@ import tyro
 
 from moie import api
 from moie.cli.arguments import Compare, Evaluate, Explain, Prune, Resume, Show, Study, Train
+from moie.cli.help import command_help, train_help
 from moie.errors import InputError
 from moie.files import typed
-from moie.runs.config import with_settings
+from moie.learn.config import LearnerConfig
+from moie.runs.config import RunConfig, with_settings
 from moie.studies import interface
 from moie.terminal import say
 
 Arguments = TypeVar("Arguments")
 
 
+def _wants_help(arguments: Sequence[str]) -> bool:
+    return bool({"-h", "--help"} & set(arguments))
+
+
 def _parse(
     kind: type[Arguments], arguments: Sequence[str], command: str, **options: Any
 ) -> Arguments:
+    if _wants_help(arguments):
+        say(command_help(command, kind))
+        raise SystemExit(0)
     config = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)
     program, said = f"moie {command}", io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
             return tyro.cli(kind, args=arguments, prog=program, config=config, **options)
-    except SystemExit as stop:
-        if stop.code:
-            raise InputError(f"{_in_one_line(said.getvalue())}; see '{program} --help'") from None
-        raise
+    except SystemExit:
+        raise InputError(f"{_in_one_line(said.getvalue())}; see '{program} --help'") from None
 
 
 def _in_one_line(box: str) -> str:
@@ -45,15 +52,22 @@ def _in_one_line(box: str) -> str:
 
 
 def train(arguments: Sequence[str]) -> None:
-    """`moie train TASK ...`: the task comes first, it decides on the defaults."""
-    if not arguments or arguments[0].startswith("-"):
-        wants_help = bool({"-h", "--help"} & set(arguments))
-        line = "moie train TASK [settings]; see 'moie tasks' and 'moie train TASK --help'"
-        if not wants_help:
-            raise InputError(f"the task is missing: {line}")
-        say(f"usage: {line}")
+    """`moie train TASK ...`: the task comes first, since the defaults depend on it."""
+    has_task = bool(arguments) and not arguments[0].startswith("-")
+    if not has_task and not _wants_help(arguments):
+        raise InputError(
+            "the task is missing: moie train TASK [options]; see 'moie tasks' and "
+            "'moie train --help'"
+        )
+    algorithm = _algorithm_in(arguments)
+    if not has_task:
+        learner = LearnerConfig() if algorithm is None else LearnerConfig(algorithm)
+        say(train_help(None, RunConfig("TASK", learner=learner)))
         return
-    preset = api.task_preset(arguments[0], _algorithm_in(arguments))
+    preset = api.task_preset(arguments[0], algorithm)
+    if _wants_help(arguments):
+        say(train_help(arguments[0], preset))
+        return
     given = _parse(Train, arguments[1:], f"train {arguments[0]}", default=Train(preset))
     config = given.config
     if given.steps is not None:
@@ -65,7 +79,7 @@ def train(arguments: Sequence[str]) -> None:
 
 
 def _algorithm_in(arguments: Sequence[str]) -> str | None:
-    """What --algorithm says; it decides on the other defaults."""
+    """The value of --algorithm; other defaults depend on it."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--algorithm", default=None, nargs="?")
     return parser.parse_known_args(arguments)[0].algorithm
@@ -109,9 +123,7 @@ def evaluate(arguments: Sequence[str]) -> None:
 def show(arguments: Sequence[str]) -> None:
     """`moie show RUN`."""
     given = _parse(Show, arguments, "show")
-    from moie.explanation.program import program
-
-    say(program(api.load(given.run)))
+    say(api.show(given.run))
 
 
 def explain(arguments: Sequence[str]) -> None:
@@ -203,11 +215,10 @@ def tasks(arguments: Sequence[str]) -> None:
     """`moie tasks`: the paper's tasks; any other Gymnasium id works too."""
     if arguments and arguments[0] not in ("-h", "--help"):
         raise InputError(f"moie tasks takes no arguments, got {' '.join(arguments)!r}")
-    from moie.environments.catalogue import TASKS
     from moie.runs.presets import PAPER
 
     say(f"{'name':<18} {'id':<30} {'features':>8} {'actions':>8} {'iterations':>11}  needs")
-    for task in TASKS:
+    for task in api.tasks():
         iterations, _ = PAPER[task.id]
         needs = f"moie[{task.package_extra}]" if task.package_extra else "-"
         counts = f"{len(task.features):>8} {len(task.joints):>8} {iterations:>11}"

@@ -11,18 +11,18 @@ usage: moie COMMAND ...
 Trains continuous-control policies that a person can read.
 
   moie train TASK [--experts 10] [--steps 100000] [--seed 0] [--out runs/NAME] ...
-                       learn a policy; 'moie train TASK --help' lists all settings
-  moie resume RUN      go on with a run that was stopped or killed
+                       train a policy; 'moie train --help' lists all options
+  moie resume RUN      continue a run that was stopped or killed
   moie evaluate RUN    measure a policy: return, length, distance, how literally it may be read
   moie show RUN        print a policy as a program of IF blocks
   moie explain RUN     write a report: program, pictures, player, figures (one HTML file)
-  moie prune RUN       remove the experts that are not needed, measure what that costs
-  moie study NAME      make all runs of a study: tasks, learners, seeds; on a cluster too
+  moie prune RUN       remove the experts that are not needed and measure what that costs
+  moie study NAME      run a whole study: many tasks, algorithms and seeds, also on a cluster
   moie compare PATH    figures, tables and statistics of many runs (one HTML file)
-  moie tasks           list the tasks with names and settings of their own
+  moie tasks           list the paper's tasks
 
-RUN is a run directory; all but resume also take a policy file.
-'moie COMMAND --help' says more."""
+RUN is a run directory; every command except resume also accepts a policy file.
+'moie help COMMAND' or 'moie COMMAND --help' shows its options."""
 
 
 def _leave(number: int, frame: object) -> None:
@@ -44,9 +44,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    from moie.errors import EnvironmentFault, InputError, Stopped
+    from moie.errors import EnvironmentFault, MoieError, Stopped
     from moie.terminal import say
 
+    if arguments[:1] == ["help"] and len(arguments) > 1:
+        arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         say(USAGE)
         return 0 if arguments else 2
@@ -62,7 +64,7 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except SystemExit as stop:  # a command's --help
         return int(stop.code or 0)
-    except InputError as error:
+    except MoieError as error:
         if isinstance(error, EnvironmentFault) and error.last_lines:
             say("\n".join(error.last_lines), sys.stderr)
         say(f"moie: {error}", sys.stderr)

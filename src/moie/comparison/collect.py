@@ -13,7 +13,7 @@ from moie.comparison import curves
 from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT, check_facts, check_study
 from moie.comparison.curves import ATTENTION, KEYS, Curves, as_frame
 from moie.comparison.notes.wording import printable
-from moie.errors import InputError
+from moie.errors import FileError, InputError
 from moie.files import parse_json, read_bytes, reading
 from moie.runs.config import to_json
 from moie.runs.disk.directory import RunDirectory, load_policy
@@ -28,7 +28,7 @@ def read(path: Path) -> Curves:
     if path.is_dir():
         return gather(path)
     if not path.exists():
-        raise InputError(f"there is no folder of runs or file of curves at {path}")
+        raise FileError(f"there is no folder of runs or file of curves at {path}")
     return curves.read(path)
 
 
@@ -52,7 +52,7 @@ def gather(folder: Path) -> Curves:
     """Read every run at or below a folder."""
     found = run_directories(folder)
     if not found:
-        raise InputError(f"there are no runs in {folder}")
+        raise FileError(f"there are no runs in {folder}")
     tables, runs, unreadable, damaged = [], {}, [], []
     for path in found:
         name = printable(path.relative_to(folder).as_posix())
@@ -105,9 +105,9 @@ def _one(run: RunDirectory, name: str, metrics: Metrics) -> tuple[pa.Table, dict
     try:
         table = _rows(metrics, config.batch_steps, keys)
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-        raise InputError(f"{run.metrics_file} cannot be read: {error!r}") from error
+        raise FileError(f"{run.metrics_file} cannot be read: {error!r}") from error
     for fault in curves.faults(as_frame(table), {name: facts}).values():
-        raise InputError(f"{run.metrics_file} cannot be read: {fault}")
+        raise FileError(f"{run.metrics_file} cannot be read: {fault}")
     return table, facts
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moie.errors import InputError
+from moie.errors import FileError
 from moie.files import read_file
 
 LARGEST = 2**26
@@ -23,6 +23,6 @@ def read_state(path: Path) -> NDArray[np.float64]:
         return np.asarray(json.loads(content), dtype=np.float64)
     except Exception as error:  # NumPy's reader of damaged files may raise anything
         reason = " ".join(str(error).split())
-        raise InputError(
+        raise FileError(
             f"{path} is not a state: {reason}; expected a JSON list of numbers or a .npy file"
         ) from error

@@ -59,7 +59,7 @@ class PolicyConfig:
     """The mixture policy."""
 
     experts: int = 10
-    """Number of experts K: how long the program may become."""
+    """Number of experts: the length of the program."""
     temperature: float = 1.0
     """How fast an expert's influence falls with the squared distance from its prototype."""
     initial_std: float = 1.0
@@ -81,7 +81,7 @@ class TrustRegionConfig:
     entropy_fraction: float = 0.5
     """The entropy floor appears when this fraction of the initial entropy is reached."""
     entropy_fall: float = 0.0075
-    """By how much the floor then falls each iteration."""
+    """How much the entropy floor then falls in each iteration."""
 
     def __post_init__(self) -> None:
         require(self.bound > 0, "bound", self.bound, "a positive number")
@@ -123,7 +123,7 @@ class SelectionConfig:
     delete_share: float = 0.5
     """Share of the bound within which an expert is deleted."""
     reweight_share: float = 0.66
-    """Share of the bound up to which the experts put in its place are weighted."""
+    """Share of the bound that the weights of experts put in its place may use."""
 
     def __post_init__(self) -> None:
         require(self.candidates >= 1, "candidates", self.candidates, "at least 1")
@@ -166,7 +166,7 @@ class CrispConfig:
     metric_rate: float = 0.003
     """Adam's rate for the logarithm of the metric."""
     crisp_clip: float = 0.2
-    """How far from one an action's likelihood ratio still counts."""
+    """How far an action's likelihood ratio may be from one and still count."""
     crisp_epochs: int = 10
     """Passes over the batch."""
     crisp_minibatch: int = 64
@@ -203,9 +203,9 @@ class CriticConfig:
     critic_minibatch: int = 64
     """States in a gradient step."""
     discount: float = 0.99
-    """Discount of later rewards."""
+    """Discount factor of later rewards."""
     decay: float = 0.95
-    """Lambda of the generalised advantage estimation."""
+    """Lambda of generalised advantage estimation."""
 
     def __post_init__(self) -> None:
         require(len(self.hidden) > 0, "hidden", self.hidden, "at least one layer")
@@ -235,7 +235,7 @@ class PPOConfig:
     """Proximal policy optimisation, a baseline."""
 
     clip: float = 0.2
-    """How far from one an action's likelihood ratio still counts."""
+    """How far an action's likelihood ratio may be from one and still count."""
     ppo_rate: float = 3e-4
     """Adam's rate."""
     ppo_epochs: int = 10
@@ -257,11 +257,11 @@ class TRPOConfig:
     kl_limit: float = 0.01
     """Largest KL divergence of a policy from its predecessor."""
     conjugate_steps: int = 10
-    """Of the conjugate gradient."""
+    """Iterations of the conjugate gradient method."""
     damping: float = 0.01
     """Added to the Fisher matrix's diagonal."""
     line_search_steps: int = 10
-    """Steps that are tried, each 0.8 times as long as the one before."""
+    """Step lengths to try, each 0.8 times the one before."""
 
     def __post_init__(self) -> None:
         require(self.kl_limit > 0, "kl_limit", self.kl_limit, "a positive number")
@@ -276,10 +276,10 @@ class LearnerConfig:
     """Everything that Algorithm 2 needs besides its batches."""
 
     algorithm: str = "moie"
-    """Who learns: moie, the paper's mixture of interpretable experts; crisp, a mixture that may be
-    taken at its word; or one of the paper's baselines: ppo
-    and trpo (networks), trpo-linear, ppo-diffproto and trpo-diffproto (prototypes learned by
-    gradient), ppo-diffproto-entropy and trpo-diffproto-entropy (with moie's entropy floor)."""
+    """The learning algorithm: moie, the paper's mixture of interpretable experts; crisp, a mixture
+    whose program may be read literally; or one of the paper's baselines: ppo and trpo (networks),
+    trpo-linear, ppo-diffproto and trpo-diffproto (prototypes learned by gradient),
+    ppo-diffproto-entropy and trpo-diffproto-entropy (with moie's entropy floor)."""
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     trust_region: TrustRegionConfig = field(default_factory=TrustRegionConfig)
     update: UpdateConfig = field(default_factory=UpdateConfig)

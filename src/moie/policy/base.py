@@ -4,8 +4,10 @@ The formulas are those of `core.policy`; a test holds the two together.
 """
 
 import abc
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,7 +60,7 @@ class Explanation:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Policy(abc.ABC):
     """What all kinds share. Load one with `moie.load`, act with `predict`."""
 
@@ -90,6 +92,22 @@ class Policy(abc.ABC):
     @abc.abstractmethod
     def mean_of(self, state: Array) -> Array:
         """The mean action in one state (d,), not clipped: the inner loop of an episode."""
+
+    def __repr__(self) -> str:
+        parts = [printable(self.trained.get("algorithm", "")), self._size()]
+        if "steps" in self.trained:
+            parts.append(f"learned from {self.trained['steps']:,} steps")
+        return f"<policy for {printable(self.task)}: {', '.join(filter(None, parts))}>"
+
+    def _size(self) -> str:
+        return f"{self.n_parameters} parameters"
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the policy file, which `moie.load` and every command read; the path of it."""
+        from moie.policy.file import save_file
+
+        save_file(Path(path), self)
+        return Path(path)
 
     def explain(self, observation: ArrayLike) -> Explanation:
         """Memberships, default share and nearest prototypes in one state."""

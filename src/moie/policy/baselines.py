@@ -7,7 +7,7 @@ import numpy as np
 from moie.policy.base import Array, Policy
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Network(Policy):
     """A tanh network, of a baseline."""
 
@@ -31,7 +31,7 @@ class Network(Policy):
         return self.matrices[-1].dot(hidden) + self.biases[-1]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Linear(Policy):
     """A linear map of the scaled state, of a baseline; `default_action` is its value at zero."""
 

@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from moie.errors import InputError
+from moie.errors import FileError
 from moie.files import read_file, write_bytes
 from moie.policy import check as policy_check
 from moie.policy.base import Policy
@@ -167,11 +167,11 @@ def _policy(content: bytes) -> Policy:
     return policy
 
 
-def _not_ours(path: Path, reason: object) -> InputError:
+def _not_ours(path: Path, reason: object) -> FileError:
     """In one line, and not a long one: the reason may quote the file."""
     text = " ".join(str(reason).split())
     text = text if len(text) <= 300 else f"{text[:300]}..."
-    return InputError(f"{path} is not a moie policy file: {text}")
+    return FileError(f"{path} is not a moie policy file: {text}")
 
 
 def from_bytes(content: bytes, path: Path) -> Policy:

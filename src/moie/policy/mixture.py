@@ -14,7 +14,7 @@ HELD = 4_000_000
 """Numbers that are held at once while distances are computed."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Mixture(Policy):
     """A short list of experts; `default_action` is taken where no prototype is near."""
 
@@ -38,6 +38,9 @@ class Mixture(Policy):
     @property
     def n_experts(self) -> int:
         return len(self.weights)
+
+    def _size(self) -> str:
+        return f"{self.n_experts} experts, {super()._size()}"
 
     @property
     def n_parameters(self) -> int:

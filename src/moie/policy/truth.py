@@ -85,7 +85,7 @@ def coverage(policy: Mixture, states: Array) -> float:
     return float(policy.memberships(states).sum(axis=1).mean())
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Led(Mixture):
     """A mixture that acts by its first few parts only: `led(policy, 1)` by the leading one."""
 

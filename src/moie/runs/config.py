@@ -26,10 +26,10 @@ class EvaluationConfig:
     """Episodes that only measure; they do not change what is learned."""
 
     evaluation_every: int = 10
-    """Iterations between two evaluations of the policy; 1 is the paper's protocol, 0 none but the
-    last."""
+    """Evaluate the policy every so many iterations: 1 is the paper's protocol, 0 evaluates only the
+    final policy."""
     evaluation_episodes: int = 5
-    """Episodes with sampled actions in an evaluation, and as many with the mean action."""
+    """Episodes with sampled actions in an evaluation, and as many with mean actions."""
 
     def __post_init__(self) -> None:
         require(self.evaluation_every >= 0, "evaluation_every", self.evaluation_every, "0 or more")
@@ -47,25 +47,25 @@ class RunConfig:
 
     task: Annotated[str, Suppress]  # the command line has it as its first word
     seed: int = 0
-    """Of everything random in the run."""
+    """Random seed of the whole run."""
     iterations: int = 1000
-    """How many batches to learn from."""
+    """Batches to learn from."""
     schedule: int = 0
-    """Iterations that crisp's schedules are laid out for; 0 means the run's own number."""
+    """Iterations over which crisp's schedules run; 0 stands for --iterations."""
     batch_steps: int = 3008
     """Environment steps in a batch."""
     standardise: bool = True
-    """Scale features by mean and standard deviation of the first batches, actions by their range.
-    Off on the paper's tasks, except with crisp, which always scales actions."""
+    """Scale features by their mean and standard deviation in the first batches, and actions by
+    their range. Off by default on the paper's tasks; crisp scales actions in any case."""
     scaling_batches: int = 3
-    """First batches that the scale of the features is estimated from."""
+    """Number of first batches from which the scale of the features is estimated."""
     scaling_hold: int = 1
-    """Steps for which the noise of an action is held in the batches that only serve the scale."""
+    """Steps for which each random action is held in the batches that only estimate the scale."""
     feature_names: tuple[str, ...] = ()
-    """A name for each number of an observation, for whoever reads the policy; the environment's own
-    without."""
+    """A name for each number of an observation, for whoever reads the policy; default: the
+    environment's own names."""
     action_names: tuple[str, ...] = ()
-    """A name for each number of an action."""
+    """A name for each number of an action; default: the environment's own names."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
 

@@ -1,6 +1,6 @@
 """What a run uses but does not depend on, made ready: jax, progress, Ctrl-C."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,6 +8,7 @@ from moie.learn.config import require
 from moie.learn.runtime import prepare
 from moie.rollout.process import n_cores
 from moie.runs.config import whole
+from moie.runs.listening import Callback, Listeners, check_callbacks
 from moie.stopping import stoppable
 
 
@@ -26,14 +27,20 @@ def check_timeout(seconds: float) -> None:
 
 @contextmanager
 def machinery(
-    workers: int | None, worker_timeout: float, packaged_env: bool, quiet: bool
+    workers: int | None,
+    worker_timeout: float,
+    packaged_env: bool,
+    quiet: bool,
+    callbacks: Sequence[Callback] = (),
 ) -> Iterator[Any]:
     """A `training.Machinery`; jax is not imported before this."""
     count = n_workers(workers)
     check_timeout(worker_timeout)
+    check_callbacks(callbacks)
     prepare()
     from moie.runs.progress import Progress
     from moie.runs.training import Machinery
 
     with stoppable() as check:
-        yield Machinery(count, worker_timeout, packaged_env, Progress(quiet), check)
+        progress, listeners = Progress(quiet), Listeners(callbacks)
+        yield Machinery(count, worker_timeout, packaged_env, progress, check, listeners)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moie.core.entropy import NO_FLOOR
-from moie.errors import InputError
+from moie.errors import DivergenceError
 from moie.learn.learner import Report
 from moie.policy.base import Policy
 from moie.policy.mixture import Mixture
@@ -23,10 +23,10 @@ def whole(episodes: list[Episode], n_steps: int) -> list[Episode]:
 
 
 def check_finite(report: Report, iteration: int) -> None:
-    """InputError where a number of the report is none: the policy must not be used."""
+    """DivergenceError where a number of the report is none: the policy must not be used."""
     for name, value in numbers(report).items():
         if isinstance(value, float) and not np.isfinite(value):
-            raise InputError(
+            raise DivergenceError(
                 f"learning diverged in iteration {iteration}: {name} is {value}; the last "
                 "checkpoint is intact; smaller rates or rewards may help"
             )

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
 import jax
@@ -13,7 +13,7 @@ import numpy as np
 from moie.core.batch import Batch
 from moie.environments import spaces, specs, tasks
 from moie.environments.consent import resume_command
-from moie.errors import EnvironmentFault, InputError, Stopped
+from moie.errors import EnvironmentFault, Stopped
 from moie.files import as_json, remove_leftovers, write_bytes
 from moie.learn import learner
 from moie.learn.learner import LearnerState, Report
@@ -31,6 +31,7 @@ from moie.runs.disk.checkpoint import Checkpoint, Counters
 from moie.runs.disk.directory import RunDirectory
 from moie.runs.disk.records import Records, summary
 from moie.runs.evaluation import longest_episode
+from moie.runs.listening import Listeners
 from moie.runs.progress import Progress
 from moie.runs.reporting import check_finite, numbers, truth_of, whole
 from moie.stopping import BEFORE_THE_FIRST
@@ -49,6 +50,8 @@ class Machinery:
     progress: Progress
     check: Callable[[], None]
     """Called often; raises `Stopped` when the user wants to stop."""
+    listeners: Listeners
+    """Where there are any, each iteration waits for its evaluation: they hear of complete rows."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class Training:
         except Stopped as stop:
             if self._is_for_nothing:
                 raise Stopped(BEFORE_THE_FIRST) from stop
-            raise Stopped(
+            raise type(stop)(
                 f"stopped after iteration {self.counters.iteration} of {config.iterations}; "
                 f"go on with: {resume_command(run.path, config.task)}"
             ) from stop
@@ -148,6 +151,7 @@ class Training:
 
     def _go(self, session: Session) -> None:
         backlog, show = session.backlog, self.machinery.progress.show
+        listeners = self.machinery.listeners
         if self.counters.iteration == 0:
             warning = ignored_seed(session.pool, self.policy, self.config.seed)
             if warning is not None:
@@ -156,20 +160,25 @@ class Training:
             backlog.begin(row["iteration"], policy, row)
         try:
             while self.counters.iteration < self.config.iterations:
-                show(self.iterate(session))
+                row = self.iterate(session)
+                show(row)
+                listeners.tell(row)
             self._save_aside(session).result()
             row = {"iteration": self.counters.iteration, "steps": self.counters.steps}
             backlog.begin(self.counters.iteration, self.policy, row)
             backlog.wait()
-        except (EnvironmentFault, InputError, Stopped):
+        except Exception:  # Stopped, a fault, or a mistake in a callback
             self._save_aside(session).result()
             for row, _ in self.waiting:  # not complete, but better than none; a resume mends them
                 if row["iteration"] < self.counters.iteration:
                     session.records.write(row)
             raise
-        for row in backlog.complete():
+        rows = backlog.complete()
+        for row in rows:
             session.records.write(row)
             show(row)
+        with suppress(Stopped):  # it is complete
+            listeners.tell(rows[-1])
 
     def _start(self, pool: Pool, purpose: Purpose, iteration: int) -> None:
         """Begin with a batch; the workers go on with it by themselves for a while."""
@@ -185,7 +194,7 @@ class Training:
         return episodes, lay_end_to_end(episodes, self.config.batch_steps)
 
     def iterate(self, session: Session) -> Row:
-        """One iteration: sample, learn, deploy; its row of the metrics."""
+        """One iteration: sample, learn, deploy; its row of the metrics, as far as it is known."""
         config, iteration, pool = self.config, self.counters.iteration, session.pool
         began, idle = time.perf_counter(), pool.idle_seconds
         every = config.evaluation.evaluation_every
@@ -215,7 +224,7 @@ class Training:
         state, report = learning.result()
         learned = time.perf_counter()
         check_finite(report, iteration)
-        session.backlog.wait(BACKLOG)
+        session.backlog.wait(0 if self.machinery.listeners else BACKLOG)
 
         n_steps = self.counters.steps + n_new
         self.policy = deploy(self.policy, state, report, scaling, steps, episodes, n_steps)
@@ -235,7 +244,7 @@ class Training:
             "seconds_workers_idle": (pool.idle_seconds - idle) / self.machinery.workers,
             "seconds_total": self.counters.seconds,
         }
-        return entry.row
+        return {**entry.row, **entry.found}
 
     def _learn(
         self, session: Session, scaling: Scaling, steps: Steps

@@ -50,13 +50,17 @@ class Grid:
     """Any setting of `moie train`; a list of values is one more dimension."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """A name, and what is to be run."""
 
     name: str
     grids: tuple[Grid, ...]
     description: str = ""
+
+    def __repr__(self) -> str:
+        count = f"{len(self.grids)} grid{'' if len(self.grids) == 1 else 's'}"
+        return f"<study {shortened(self.name)}: {count}>"
 
 
 @dataclass(frozen=True)

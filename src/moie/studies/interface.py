@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from moie.extras import need
 from moie.stopping import stoppable
 
 if TYPE_CHECKING:
-    from moie.studies.declaration import Planned, Study
+    from moie.studies.declaration import Planned, Study, Values
     from moie.studies.status import RunStatus
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StudyRuns:
-    """A study on disk: where it lies, which of its runs are meant, and how they are doing."""
+    """A study on disk: its folder, and how its runs, or those that were asked for, are doing."""
 
     path: Path
     name: str
@@ -26,6 +27,12 @@ class StudyRuns:
     """Runs that the study would refuse, and why."""
     damaged: list[str] = field(default_factory=list)
     """What is wrong with the metrics of runs."""
+
+    def __repr__(self) -> str:
+        counts = Counter(status.state for status in self.statuses)
+        said = [f"{counts.pop('done', 0)} of {len(self.statuses)} runs done"]
+        said += [f"{count} {state}" for state, count in sorted(counts.items())]
+        return f"<study {self.name} in {self.path}: {', '.join(said)}>"
 
     @property
     def unfinished(self) -> list[RunStatus]:
@@ -37,16 +44,22 @@ class StudyRuns:
         """Runs that were given up."""
         return [status for status in self.statuses if status.state == "failed"]
 
-    def compare(self, *more: str | os.PathLike[str], **options: Any) -> Path:
-        """Write the comparison of all runs; the path of its page. See `compare`."""
-        return compare(self.path, *more, **options)
+    def compare(
+        self,
+        *more: str | os.PathLike[str],
+        out: str | os.PathLike[str] | None = None,
+        steps: int | None = None,
+        quiet: bool = False,
+    ) -> Path:
+        """Compare all runs and return the path of the page that shows it. See `moie.compare`."""
+        return compare(self.path, *more, out=out, steps=steps, quiet=quiet)
 
 
 def _study(
     study: str | os.PathLike[str] | Study,
     out: str | os.PathLike[str] | None,
     iterations: int | None,
-    part: dict[str, Any],
+    part: dict[str, Values | None],
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
     """Folder, declaration, all its runs, and those that are meant."""
     from moie.studies.declaration import Study, plan
@@ -70,22 +83,26 @@ def study(
     cpus: int | None = None,
     cpus_per_run: int = 1,
     iterations: int | None = None,
+    tasks: Values | None = None,
+    algorithms: Values | None = None,
+    experts: Values | None = None,
+    seeds: Values | None = None,
     worker_timeout: float = 300.0,
     quiet: bool = False,
-    **part: Any,
 ) -> StudyRuns:
-    """Make all runs of a study, or go on with them.
+    """Start all runs of a study, or continue them.
 
     Args:
-        study: the name of a study that comes with moie, a TOML file, or a `moie.studies` Study.
-        out: the study's folder; runs/NAME without one.
-        address: of the Ray cluster to join; one is started here, and stopped, without.
-        cpus: of the cluster that is started here; as many as there are cores without.
-        cpus_per_run: CPUs that a run gets.
-        iterations: go up to so many in each run, for now.
-        worker_timeout: seconds without a sign of life after which a simulating process is replaced.
+        study: the name of a study that comes with moie, a TOML file, or a `moie.Study`.
+        out: the study's folder; default: runs/NAME.
+        address: address of the Ray cluster to join; default: start one on this machine, and stop
+            it at the end.
+        cpus: CPUs of the cluster that is started here; default: number of cores.
+        cpus_per_run: CPUs for each run.
+        iterations: train each run up to this many iterations for now.
+        tasks, algorithms, experts, seeds: only the study's runs with these.
+        worker_timeout: seconds after which a simulation process that does not respond is replaced.
         quiet: show no progress.
-        part: only the runs with these `tasks`, `algorithms`, `experts` or `seeds`.
     """
     need("pandas", "pyarrow")
     from moie.studies.cluster.ray_cluster import Resources
@@ -93,6 +110,7 @@ def study(
     from moie.studies.progress import StudyProgress
 
     resources = Resources(address, cpus, cpus_per_run, worker_timeout)
+    part = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
     folder, declared, planned, meant = _study(study, out, iterations, part)
     with stoppable() as check:
         prepare(folder, declared, planned, meant, resources)
@@ -107,12 +125,16 @@ def study_status(
     *,
     out: str | os.PathLike[str] | None = None,
     iterations: int | None = None,
-    **part: Any,
+    tasks: Values | None = None,
+    algorithms: Values | None = None,
+    experts: Values | None = None,
+    seeds: Values | None = None,
 ) -> StudyRuns:
-    """How far a study is, wherever it runs."""
+    """How far a study is, wherever it runs. The arguments are those of `moie.study`."""
     from moie.studies.folder import misfits
     from moie.studies.status import damage, look
 
+    part = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
     folder, declared, _, meant = _study(study, out, iterations, part)
     statuses = [look(folder, one) for one in meant]
     damaged = [text for one in meant for text in damage(folder, one)]
@@ -126,15 +148,16 @@ def compare(
     steps: int | None = None,
     quiet: bool = False,
 ) -> Path:
-    """Compare the runs of a folder, or of a file of curves; the path of the page that shows it.
+    """Compare the runs of a folder, or of a file of curves. Returns the path of the page that shows
+    it.
 
     Args:
         path: a study's folder, any folder of runs, or a .parquet file of curves or evaluations.
-        more: others, whose runs are compared together with those of the first.
-        out: the folder to write; PATH/comparison without one, where there is one path only. An
-            older comparison is replaced.
-        steps: compare after so many environment steps; where the shortest complete runs of a task
-            end, without.
+        more: further paths, whose runs are compared together with those of the first.
+        out: the folder to write; default, for a single path: PATH/comparison. An older comparison
+            is replaced.
+        steps: compare after this many environment steps; default: where the shortest complete runs
+            of a task end.
         quiet: show no progress.
     """
     need("pandas", "pyarrow", "scipy")

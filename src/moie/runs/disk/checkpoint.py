@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from moie.errors import InputError, shortened
+from moie.errors import FileError, InputError, shortened
 from moie.files import as_json, parse_json, read_bytes, reading, write_folder
 from moie.learn.config import require
 from moie.policy import file as policy_file
@@ -92,7 +92,7 @@ def from_arrays(template: Tree, arrays: dict[str, np.ndarray]) -> Tree:
         found = arrays.get(name)
         if found is None or found.shape != expected.shape or found.dtype != expected.dtype:
             shape = None if found is None else found.shape
-            raise InputError(
+            raise FileError(
                 f"the checkpoint does not fit the run's configuration: {name} has shape {shape}, "
                 f"expected {expected.shape}"
             )
@@ -142,7 +142,7 @@ def _digest_of_note(note: dict[str, Any]) -> str:
 
 
 def load(path: Path) -> Checkpoint:
-    """Read one; InputError if it is damaged or not ours."""
+    """Read one; FileError if it is damaged or not ours."""
     with reading(f"{path} is not a moie checkpoint"):
         note = _note(path)
         files = _files(path, note)
@@ -229,7 +229,7 @@ def _check(found: Checkpoint, path: Path) -> None:
 def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     """The newest one that is whole, and what was wrong with any newer ones.
 
-    InputError where there are checkpoints but none is whole.
+    FileError where there are checkpoints but none is whole.
     """
     wrong: list[str] = []
     for path in reversed(present(folder)):
@@ -238,7 +238,7 @@ def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
         except InputError as error:
             wrong.append(str(error))
     if wrong:
-        raise InputError(
+        raise FileError(
             f"no checkpoint in {folder} can be read: {'; '.join(wrong)}; bring them back from a "
             "copy, or start another run"
         )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moie.errors import Busy, InputError, shortened
+from moie.errors import Busy, FileError, InputError, shortened
 from moie.files import (
     as_json,
     parse_json,
@@ -128,21 +128,21 @@ class RunDirectory:
 
     @staticmethod
     def check_free(path: Path) -> None:
-        """InputError if something is there already."""
+        """FileError if something is there already."""
         if (path / "run.json").exists():
-            raise InputError(
+            raise FileError(
                 f"{path} is a run already; go on with: {typed('resume', path)}, or choose another "
                 "--out"
             )
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise InputError(f"{path} exists and is not empty; choose another --out")
+            raise FileError(f"{path} exists and is not empty; choose another --out")
 
     @classmethod
     def open(cls, path: Path) -> "RunDirectory":
         """An existing run."""
         run = cls(path)
         if not run.config_file.is_file():
-            raise InputError(f"{path} is not a run: there is no {run.config_file.name} in it")
+            raise FileError(f"{path} is not a run: there is no {run.config_file.name} in it")
         return run
 
     def change_config(self, config: RunConfig) -> None:
@@ -239,11 +239,11 @@ def policy_path(path: str | os.PathLike[str]) -> Path:
     """The policy file of a run directory, or the file itself."""
     path = Path(path)
     if not path.exists():
-        raise InputError(f"there is no run or policy file at {path}")
+        raise FileError(f"there is no run or policy file at {path}")
     if path.is_dir():
         run = RunDirectory.open(path)
         if not run.policy_file.exists():
-            raise InputError(
+            raise FileError(
                 f"{path} has no policy yet: no iteration is complete; go on with: "
                 f"{typed('resume', path)}"
             )

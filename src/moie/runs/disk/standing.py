@@ -4,7 +4,7 @@ together. Nothing is changed here."""
 from collections.abc import Callable
 from typing import Any
 
-from moie.errors import InputError
+from moie.errors import FileError
 from moie.policy.mixture import Mixture
 from moie.runs.config import RunConfig, flat, to_json
 from moie.runs.disk import checkpoint, metrics
@@ -15,7 +15,7 @@ from moie.runs.disk.metrics import Metrics
 
 def last_checkpoint(run: RunDirectory, note: Callable[[str], None]) -> Checkpoint | None:
     """What the run goes on from; None where it has no iteration yet. `note` gets what is damaged
-    but does not stop it. InputError where going on would lose or mix up something."""
+    but does not stop it. FileError where going on would lose or mix up something."""
     found, wrong = checkpoint.load_latest(run.checkpoints)
     recorded = metrics.read(run.metrics_file)
     if found is None:
@@ -36,7 +36,7 @@ def _check_untouched(run: RunDirectory, recorded: Metrics) -> None:
     there = [run.policy_file.name] if run.policy_file.exists() else []
     there += [run.metrics_file.name] if later or recorded.damaged else []
     if there:
-        raise InputError(
+        raise FileError(
             f"{run.path} has {' and '.join(there)}, but no checkpoint to go on from, and starting "
             f"again would overwrite what was learned; bring {run.checkpoints} back from a copy, or "
             "train another run elsewhere ('moie show', 'evaluate' and 'explain' work as before)"
@@ -48,7 +48,7 @@ def _check_steps(run: RunDirectory, found: Checkpoint, recorded: Metrics) -> Non
     done, steps = found.counters.iteration, found.counters.steps
     for row in recorded.rows:
         if row["iteration"] == done - 1 and row["steps"] != steps:
-            raise InputError(
+            raise FileError(
                 f"{run.metrics_file} has {row['steps']} steps after iteration {done - 1}, the "
                 f"checkpoint {done:06d} has {steps}: one of them was changed or is another run's"
             )
@@ -60,7 +60,7 @@ def check_config(run: RunDirectory, config: RunConfig, found: Checkpoint) -> Non
     before, now = _started_with(config, found), flat(to_json(config))
     for name, value in before.items():
         if name != "iterations" and now[name] != value:
-            raise InputError(
+            raise FileError(
                 f"{run.config_file} has {name} = {now[name]!r}, the run was started with {value!r}:"
                 " put that back, or start another run with the new value"
             )

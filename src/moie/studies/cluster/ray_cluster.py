@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moie.errors import InputError
+from moie.errors import ClusterError, InputError
 from moie.learn.config import require
 from moie.rollout.process import n_cores
 from moie.runs.config import to_json
@@ -115,7 +115,7 @@ class Cluster:
 
 
 def check(resources: Resources) -> None:
-    """InputError if it is clear from the start that there is no such cluster."""
+    """ClusterError if it is clear from the start that there is no such cluster."""
     if resources.address is not None:
         _check_reachable(resources.address)
         return
@@ -125,7 +125,7 @@ def check(resources: Resources) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    """InputError at once where Ray would try for minutes."""
+    """ClusterError at once where Ray would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         return  # "auto", or something that Ray may know
@@ -133,7 +133,7 @@ def _check_reachable(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), REACH).close()
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(
+        raise ClusterError(
             f"no Ray cluster at {address}: {reason}; start one with 'ray start --head'"
         ) from error
 
@@ -184,8 +184,8 @@ def connected(resources: Resources, specs: dict[str, bytes]) -> Iterator[Cluster
     except (ValueError, RuntimeError, OSError, ray.exceptions.RayError) as error:
         reason = " ".join(str(error).split())
         if resources.address is None:
-            raise InputError(f"Ray does not start on this machine: {reason}") from error
-        raise InputError(
+            raise ClusterError(f"Ray does not start on this machine: {reason}") from error
+        raise ClusterError(
             f"no Ray cluster at {resources.address}: {reason}; start one with 'ray start --head', "
             "and give RAY_AUTH_MODE and the token here as there"
         ) from error

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from moie.environments import specs
-from moie.errors import InputError, Stopped
+from moie.errors import ClusterError, Stopped
 from moie.files import writing
 from moie.runs.config import to_json
 from moie.studies.cluster.driver import STOP, Brief
@@ -67,7 +67,7 @@ class Supervision:
                 failures = 1 if iterations > before else failures + 1
                 before = iterations
                 if failures > len(PAUSES):
-                    raise InputError(
+                    raise ClusterError(
                         f"Ray ended {failures} times without getting any further{self._fault}; "
                         f"what it said is in {self.log_file}; the same command goes on when that "
                         "is mended"
@@ -98,7 +98,7 @@ class Supervision:
                 if kind == "end":
                     return True
                 if kind == "wrong" and is_first:
-                    raise InputError(content)
+                    raise ClusterError(content)
                 if kind in ("gone", "wrong"):
                     self._fault = f" ({content})" if content else ""
                     return False

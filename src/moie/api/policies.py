@@ -1,0 +1,182 @@
+"""What can be done with a policy: load, show, evaluate, explain and prune it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from moie.errors import InputError
+from moie.stopping import stoppable
+from moie.terminal import printable
+
+if TYPE_CHECKING:
+    from moie.policy.base import Policy
+    from moie.runs.measured import Measured
+
+
+def load(path: str | os.PathLike[str]) -> Policy:
+    """The policy of a run directory or of a policy file. Loading executes nothing."""
+    from moie.runs.disk.directory import load_policy
+
+    return load_policy(path)
+
+
+def show(policy: str | os.PathLike[str] | Policy) -> str:
+    """A policy, or that of a run directory or policy file, as a program of IF blocks."""
+    from moie.explanation.program import program
+
+    return program(_policy(policy))
+
+
+def _policy(given: str | os.PathLike[str] | Policy) -> Policy:
+    from moie.policy.base import Policy
+
+    return given if isinstance(given, Policy) else load(given)
+
+
+def find_task(name: str, given: str | None, trust_task: bool, path: str | os.PathLike[str]) -> None:
+    """Make the task of a run or a policy file known here. One that a script or a notebook of the
+    user's registered is not, in another process: then `given`, "MODULE:ID", says which module
+    registers it. A module that only the file names is imported with the user's consent,
+    `trust_task`, unless it is one of ours or loaded already."""
+    from moie.environments import consent, tasks
+    from moie.learn.config import require
+
+    bare = tasks.bare(name)
+    if given is not None:
+        module, env_id = given.rpartition(":")[0], tasks.bare(given)
+        require(bool(module) and env_id == bare, "task", given, f"MODULE:{bare}")
+        tasks.resolve(given)
+    consent.check_consent(name, trust_task, path)
+    if given is None and name == bare:
+        try:
+            tasks.resolve(name)
+        except tasks.Unknown as error:
+            named = f"MODULE:{printable(bare)}"
+            raise InputError(
+                f"{path} was trained on {name!r}, which is not registered here; name the module "
+                f"that registers it: --task {named}, in Python task={named!r} (a module that "
+                "trains should do so under if __name__ == '__main__' only)"
+            ) from error
+
+
+def evaluate(
+    policy: str | os.PathLike[str] | Policy,
+    *,
+    episodes: int = 20,
+    seed: int = 1_000_000,
+    task: str | None = None,
+    trust_task: bool = False,
+    workers: int | None = None,
+) -> Measured:
+    """Measure a policy on seeded episodes. `print` the result, or use its numbers.
+
+    Args:
+        policy: a run directory, a policy file or a policy.
+        episodes: episodes with sampled actions, and as many with mean actions.
+        seed: seed of the episodes.
+        task: "MODULE:ID", if a module of yours registers the policy's task.
+        trust_task: import the module of a task "module:Id" that the file names. It may run any
+            code.
+        workers: simulation processes; default: number of cores. Does not change the result.
+    """
+    from moie.policy.base import Policy
+    from moie.runs.config import whole
+    from moie.runs.machinery import n_workers
+    from moie.runs.measured import evaluate as measure
+
+    episodes, seed = whole("episodes", episodes), whole("seed", seed, 0)
+    count, found = n_workers(workers), _policy(policy)
+    where = "the policy" if isinstance(policy, Policy) else policy
+    find_task(found.task, task, trust_task, where)
+    with stoppable() as check:
+        return measure(found, episodes, seed, count, check=check)
+
+
+def _settings(episodes: int, seed: int, loss: float, workers: int | None, **options: Any) -> Any:
+    from moie.explanation.write import Settings
+    from moie.learn.config import require
+    from moie.runs.config import whole
+    from moie.runs.machinery import n_workers
+
+    episodes, seed = whole("episodes", episodes, 2), whole("seed", seed, 0)
+    require(0 <= loss < 1, "loss", loss, "zero or more, below 1")
+    return Settings(episodes, seed, loss, n_workers(workers), **options)
+
+
+def explain(
+    path: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    episodes: int = 10,
+    seed: int = 2_000_000,
+    loss: float = 0.05,
+    actions: Literal["mean", "sampled"] = "mean",
+    pruning: bool = True,
+    pictures: bool = True,
+    task: str | None = None,
+    trust_task: bool = False,
+    workers: int | None = None,
+    quiet: bool = False,
+) -> Path:
+    """Write a report about a policy and return its path.
+
+    Args:
+        path: a run directory or a policy file.
+        out: the folder to write; default: RUN/explanation. An older explanation is replaced.
+        episodes: episodes with sampled actions, and as many with mean actions.
+        seed: seed of the episodes.
+        loss: fraction of the return that pruning may cost.
+        actions: which of the episodes the report looks into, those with "mean" or with "sampled"
+            actions.
+        pruning: look for the smallest policy that is good enough.
+        pictures: draw the prototypes and a video.
+        task, trust_task, workers: see `moie.evaluate`.
+        quiet: show no progress.
+    """
+    from moie.explanation.write import explain_run
+    from moie.learn.config import require
+    from moie.present.stages import Stages
+
+    require(actions in ("mean", "sampled"), "actions", actions, "mean or sampled")
+    options = {"actions": actions, "with_pruning": pruning, "with_pictures": pictures}
+    settings = _settings(episodes, seed, loss, workers, **options)
+    folder = None if out is None else Path(out)
+    find_task(load(path).task, task, trust_task, path)
+    with stoppable() as check:
+        return explain_run(Path(path), folder, settings, Stages(quiet), check)
+
+
+def prune(
+    path: str | os.PathLike[str],
+    *,
+    loss: float = 0.05,
+    out: str | os.PathLike[str] | None = None,
+    episodes: int = 10,
+    seed: int = 2_000_000,
+    task: str | None = None,
+    trust_task: bool = False,
+    workers: int | None = None,
+    quiet: bool = False,
+) -> tuple[dict[str, Any], Path]:
+    """Remove the experts that a policy does not need. Returns what was measured, and the path of
+    the smaller policy's file.
+
+    Args:
+        path: a run directory or a policy file.
+        loss: fraction of the return that may be lost.
+        out: the policy file to write; default: RUN/pruned.safetensors.
+        episodes: episodes of each kind after each removal; twice as many confirm the choice.
+        seed: seed of the episodes.
+        task, trust_task, workers: see `moie.evaluate`.
+        quiet: show no progress.
+    """
+    from moie.explanation.write import prune_run
+    from moie.present.stages import Stages
+
+    settings = _settings(episodes, seed, loss, workers)
+    file = None if out is None else Path(out)
+    find_task(load(path).task, task, trust_task, path)
+    with stoppable() as check:
+        return prune_run(Path(path), file, settings, Stages(quiet), check)

@@ -1,0 +1,195 @@
+"""What `moie COMMAND --help` prints. Options and their texts come from the dataclasses that hold
+them: one place for the parser, the help and the code."""
+
+import ast
+import dataclasses
+import inspect
+import shutil
+import textwrap
+import types
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moie.cli.arguments import Train
+from moie.learn.config import LearnerConfig
+from moie.runs.config import EvaluationConfig, RunConfig
+
+INDENT = 27
+WIDEST = 100
+WORDS = {int: "INT", float: "FLOAT", str: "TEXT", Path: "PATH"}
+FIRST = (
+    *("algorithm", "experts", "seed", "steps", "iterations", "out", "workers"),
+    *("evaluation_every", "evaluation_episodes", "batch_steps", "feature_names", "action_names"),
+)
+"""The options of `moie train` that most people need."""
+HEADINGS = {
+    "config": "Scale of features and actions",
+    "policy": "Mixture policy",
+    "trust_region": "Trust region and exploration",
+    "update": "Gradient steps (moie)",
+    "selection": "Search for prototypes (moie and crisp)",
+    "crisp": "Crisp",
+    "critic": "Value networks (all algorithms)",
+    "network": "Network policy (ppo and trpo)",
+    "ppo": "PPO and its variants",
+    "trpo": "TRPO and its variants",
+    "train": "Simulation",
+}
+BY_TASK = ("iterations", "temperature", "standardise", "scaling_batches", "scaling_hold")
+"""Settings whose default follows from the task."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option, or one positional argument, as the help shows it."""
+
+    name: str
+    hint: Any
+    text: str
+    default: Any
+    is_positional: bool = False
+
+    @property
+    def left(self) -> str:
+        """What is typed."""
+        if self.is_positional:
+            return _metavar(self.hint) or self.name.upper()
+        flag = f"--{self.name.replace('_', '-')}"
+        kind = _plain(self.hint)
+        if kind is bool:
+            return f"{flag} / --no-{flag[2:]}"
+        return f"{flag} {_metavar(self.hint) or _word(kind)}"
+
+    @property
+    def right(self) -> str:
+        """What it means."""
+        shown = _shown(self.default)
+        return " ".join(f"{self.text} {f'(default: {shown})' if shown else ''}".split())
+
+
+def _shown(default: Any) -> str:
+    """Empty where the text says it, or nothing is the default."""
+    if default is None or default is dataclasses.MISSING or default == ():
+        return ""
+    if isinstance(default, bool):
+        return "yes" if default else "no"
+    if isinstance(default, tuple):
+        return " ".join(map(str, default))
+    return f"{default:.4g}" if isinstance(default, float) else str(default)
+
+
+def _settings(hint: Any) -> list[Any]:
+    """What tyro is told about an argument beside its type."""
+    return [note for note in getattr(hint, "__metadata__", ()) if hasattr(note, "metavar")]
+
+
+def _metavar(hint: Any) -> str | None:
+    return next((note.metavar for note in _settings(hint) if note.metavar), None)
+
+
+def _plain(hint: Any) -> Any:
+    """The type without annotations and without None."""
+    while hasattr(hint, "__metadata__"):
+        hint = hint.__origin__
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return _plain(next(one for one in typing.get_args(hint) if one is not type(None)))
+    return hint
+
+
+def _word(kind: Any) -> str:
+    """The placeholder of a value."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        return "|".join(map(str, parts))
+    if origin is tuple:
+        word = _word(parts[0])
+        return f"{word} [{word} ...]"
+    return WORDS[kind]
+
+
+def _docstrings(kind: type) -> dict[str, str]:
+    """The string below each field of a dataclass."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+            found[ast.unparse(field.target)] = ast.literal_eval(text.value)
+    return found
+
+
+def options_of(kind: type, values: object = None) -> list[Option]:
+    """Of a dataclass, without its parts that are dataclasses; defaults are those of `values`."""
+    texts, hints = _docstrings(kind), typing.get_type_hints(kind, include_extras=True)
+    found = []
+    for field in dataclasses.fields(kind):
+        hint = hints[field.name]
+        if dataclasses.is_dataclass(_plain(hint)) or (kind is RunConfig and field.name == "task"):
+            continue
+        notes = [note.help for note in _settings(hint)]
+        text = texts.get(field.name) or next((note for note in notes if note), "")
+        default = field.default if values is None else getattr(values, field.name)
+        is_positional = field.default is dataclasses.MISSING and kind is not RunConfig
+        found.append(Option(field.name, hint, text, default, is_positional))
+    return found
+
+
+def _lines(options: list[Option], width: int) -> list[str]:
+    lines = []
+    for option in options:
+        left, text = f"  {option.left}", textwrap.wrap(option.right, width - INDENT)
+        if len(left) > INDENT - 2:
+            lines.append(left)
+            left = ""
+        lines.append(f"{left:<{INDENT}}{text[0]}" if text else left)
+        lines += [" " * INDENT + line for line in text[1:]]
+    return lines
+
+
+def _page(usage: str, about: str, sections: dict[str, list[Option]]) -> str:
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    lines = [f"usage: {usage}", "", *textwrap.wrap(" ".join(about.split()), width)]
+    for heading, options in sections.items():
+        if options:
+            lines += ["", f"{heading}:", *_lines(options, width)]
+    return "\n".join(lines)
+
+
+def command_help(command: str, kind: type) -> str:
+    """Of any command but train."""
+    options = options_of(kind)
+    given = [option for option in options if option.is_positional]
+    usage = " ".join([f"moie {command}", *(option.left for option in given), "[options]"])
+    rest = [option for option in options if not option.is_positional]
+    return _page(usage, inspect.getdoc(kind) or "", {"Arguments": given, "Options": rest})
+
+
+def train_help(task: str | None, config: RunConfig) -> str:
+    """Of `moie train`: what matters first, then all other settings by subject."""
+    learner = config.learner
+    parts: dict[str, list[Option]] = {"config": options_of(RunConfig, config)}
+    first = options_of(EvaluationConfig, config.evaluation) + options_of(LearnerConfig, learner)
+    for item in dataclasses.fields(learner):
+        part = getattr(learner, item.name)
+        if dataclasses.is_dataclass(part):
+            parts[item.name] = options_of(type(part), part)
+    parts["train"] = [one for one in options_of(Train) if one.name != "config"]
+    if task is None:
+        parts = {name: [_by_task(one) for one in options] for name, options in parts.items()}
+    known = {one.name: one for options in (first, *parts.values()) for one in options}
+    sections = {"Most used options": [known[name] for name in FIRST]}
+    for name, options in parts.items():
+        sections[HEADINGS[name]] = [one for one in options if one.name not in FIRST]
+    about = "Train a policy. TASK is a short name that 'moie tasks' lists or any Gymnasium id."
+    if task is None:
+        about += " 'moie train TASK --help' shows the defaults for a task."
+    else:
+        about += f" The defaults shown are those for {config.task} with {learner.algorithm}."
+    return _page(f"moie train {task or 'TASK'} [options]", about, sections)
+
+
+def _by_task(option: Option) -> Option:
+    default = "depends on the task" if option.name in BY_TASK else option.default
+    return dataclasses.replace(option, default=default)
