@@ -20,7 +20,7 @@ from session import Session, jax, learner
 from moie.core.advantage import standardise
 from moie.core.selection import compress, swap_prototypes
 from moie.core.trust_region import Anchor
-from moie.learn.config import ALGORITHMS
+from moie.learn import registry
 from moie.learn.update import Problem, fit_critic, update_actions, update_all
 
 CASES = (("HopperBulletEnv-v0", 10, 0.30), ("AntBulletEnv-v0", 40, 0.45))
@@ -121,7 +121,7 @@ def main() -> None:
         print(f"  compilations of the learning step: {compilations}")
         print(f"  simulation: {steps_per_second:.0f} steps/s")
     print(f"every algorithm on Hopper: share of simulation time (bar: at most {BAR_OF_EACH:.2f})")
-    for algorithm in ALGORITHMS:
+    for algorithm in registry.names():
         seconds = measure_step(algorithm, iterations)
         share = np.sum(seconds["all"]) / np.sum(seconds["simulation"])
         per = 1e3 * np.mean(seconds["all"])

@@ -15,7 +15,7 @@ import pytest
 
 import moie
 from moie.environments import catalogue, tasks
-from moie.learn.config import ALGORITHMS
+from moie.learn import registry
 from moie.rollout.episode import Job, Purpose, run_episode
 from tests import tiny
 from tests.environments.test_bullet import WALKERS, both, compare
@@ -78,10 +78,10 @@ def test_ten_kills_and_the_number_of_workers_change_nothing(task, tmp_path):
     check_kills_and_workers(["train", task, *THIRTY], tmp_path, SEVEN.index(task))
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS[1:])
+@pytest.mark.parametrize("algorithm", registry.names()[1:])
 def test_ten_kills_change_nothing_for_any_baseline(algorithm, tmp_path):
     words = ["train", "hopper", "--algorithm", algorithm, *THIRTY]
-    check_kills_and_workers(words, tmp_path, ALGORITHMS.index(algorithm))
+    check_kills_and_workers(words, tmp_path, registry.names().index(algorithm))
 
 
 @pytest.mark.parametrize("task", WALKERS)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from moie.comparison.curves import Curves, Overlap, to_bytes
-from moie.learn.config import has_experts
+from moie.learn import registry
 from moie.runs.config import RunConfig, from_json, to_json, with_settings
 from moie.studies.conduct import declaration
 from moie.studies.declaration import Planned, Study
@@ -53,7 +53,7 @@ def run(
     total, every = known["iterations"], known["evaluation"]["evaluation_every"]
     done = total if done is None else done
     batch, level = known["batch_steps"], LEVELS.get(algorithm, 40.0) + rng.normal(0, 8)
-    has_lines = records_attention and has_experts(algorithm)
+    has_lines = records_attention and registry.algorithm(algorithm).has_experts
     rows = []
     for iteration in range(done + (done == total)):
         is_last = iteration == total

@@ -14,10 +14,9 @@ from matplotlib.text import Text
 
 from moie.comparison.facts.gathering import gather
 from moie.comparison.figures import charts
-from moie.comparison.figures.appearance import LOOKS, Look, looks
+from moie.comparison.figures.appearance import Look, looks
 from moie.comparison.figures.labels import letters, wrapped
-from moie.comparison.learners import NAMES as NAMES_OF_ALGORITHMS
-from moie.learn.config import ALGORITHMS
+from moie.learn import registry
 from moie.present.style import STYLE
 from tests.comparison import synthetic
 
@@ -34,7 +33,7 @@ CROWDS = {
     "experts": [learner("moie", k) for k in (*range(1, 100), *range(100, 1001, 20))],
     "everything": [
         learner(algorithm, k, variant)
-        for algorithm in LOOKS
+        for algorithm in registry.names()
         for k in (1, 2, 5, 10, 20, 40, 60, 80)
         for variant in range(7)
     ],
@@ -60,7 +59,7 @@ def test_learners_that_a_setting_tells_apart_differ_in_line_and_marker() -> None
 
 
 def test_a_plain_learner_looks_the_same_whoever_else_is_there() -> None:
-    every = [learner(algorithm, k) for algorithm in LOOKS for k in (3, 5, 10, 20, 40)]
+    every = [learner(algorithm, k) for algorithm in registry.names() for k in (3, 5, 10, 20, 40)]
     together = looks(every)
     for one in every:
         assert looks([one])[one["learner"]] == together[one["learner"]]
@@ -68,7 +67,7 @@ def test_a_plain_learner_looks_the_same_whoever_else_is_there() -> None:
 
 def test_more_experts_are_darker_however_many() -> None:
     ladder = [1, 2, 3, 5, 10, 20, 40, 60, 80, 160, 320, 1000]
-    for algorithm in LOOKS:
+    for algorithm in registry.names():
         alone = [looks([learner(algorithm, k)]).popitem()[1] for k in ladder]
         light = [sum(to_rgb(look.colour)) for look in alone]
         assert light == sorted(light, reverse=True)
@@ -286,11 +285,6 @@ def test_where_nothing_has_attention_there_is_no_figure_of_it(pair: Facts) -> No
     for one in facts["results"]:
         one["final"]["attention"] = None
     assert charts.FIGURES["attention"](facts) is None
-
-
-def test_every_algorithm_has_a_name_and_a_look() -> None:
-    assert {*ALGORITHMS, "crisp"} <= set(LOOKS)
-    assert {*ALGORITHMS, "crisp"} <= set(NAMES_OF_ALGORITHMS)
 
 
 def test_what_is_not_known_of_a_curve_is_a_gap(pair: Facts) -> None:

@@ -10,8 +10,9 @@ from scipy import stats
 
 from moie.comparison.curves import Curves
 from moie.comparison.facts.gathering import gather
-from moie.comparison.figures.appearance import LOOKS, looks
+from moie.comparison.figures.appearance import looks
 from moie.errors import InputError
+from moie.learn import registry
 from tests.comparison import synthetic
 from tests.comparison.synthetic import BATCH, WALKER, config, curves, grid, run
 
@@ -554,7 +555,7 @@ def test_few_runs_come_with_a_warning(facts: dict[str, Any]) -> None:
 def test_a_learner_looks_the_same_whoever_else_is_there() -> None:
     every = [
         {"learner": f"{algorithm} {k}", "algorithm": algorithm, "experts": k, "differing": {}}
-        for algorithm in LOOKS
+        for algorithm in registry.names()
         for k in (5, 10, 20)
     ]
     together = looks(every)

@@ -17,7 +17,6 @@ from moie.comparison.curves import Curves, Overlap
 from moie.comparison.facts.gathering import gather
 from moie.comparison.figures import charts
 from moie.errors import InputError
-from moie.learn import config as learning
 from tests import tiny
 from tests.comparison import synthetic
 from tests.comparison.synthetic import BATCH, config, grid, run
@@ -193,14 +192,10 @@ def test_an_overlap_of_a_damaged_run_is_forgotten(tmp_path: Path) -> None:
     assert curves.read(tmp_path / "a.parquet").overlaps == ()
 
 
-# --- a learner that is to come -------------------------------------------------------------------
+# --- learners with experts -----------------------------------------------------------------------
 
 
-def test_crisp_is_compared_beside_moie(monkeypatch: pytest.MonkeyPatch) -> None:
-    known, has_experts = tuple(dict.fromkeys((*learning.ALGORITHMS, "crisp"))), learners.has_experts
-    for module in (learning, learners):
-        monkeypatch.setattr(module, "ALGORITHMS", known)
-        monkeypatch.setattr(module, "has_experts", lambda a: a == "crisp" or has_experts(a))
+def test_crisp_is_compared_beside_moie() -> None:
     runs = grid(("Walk-v0",), ("moie", "crisp", "ppo"), range(2), experts=5)
     found = facts_of(synthetic.curves(runs))
     assert {one["learner"] for one in found["learners"]} == {"moie K=5", "crisp K=5", "PPO"}

@@ -67,9 +67,9 @@ def case_in_the_box(seed: int) -> Case:
 @jax.jit
 def updated(policy, states, taken, advantages, iteration, progress, key):
     own = crisp.Own(crisp.start_moments(policy), jnp.asarray(5.0))
-    floor = crisp.entropy_floor(CONFIG, policy, progress)
+    floor = crisp.entropy_floor(CONFIG, policy, progress=progress, falling=jnp.asarray(0.0))
     sampled = Sampled(states, taken, advantages, floor, iteration, progress)
-    return crisp.update(CONFIG, policy, own, sampled, tuple(jax.random.split(key))), floor
+    return crisp.update(CONFIG, policy, own, sampled, key=key), floor
 
 
 @settings(max_examples=500, deadline=None)

@@ -14,8 +14,8 @@ from moie.core.batch import Batch
 from moie.core.entropy import NO_FLOOR
 from moie.core.selection import KEPT
 from moie.core.trust_region import Anchor
+from moie.learn import registry
 from moie.learn.config import (
-    ALGORITHMS,
     CriticConfig,
     LearnerConfig,
     PolicyConfig,
@@ -89,7 +89,7 @@ def test_a_network_policy_is_no_copy_of_a_critic():
             assert not np.isclose(mine, critics[twin]).any()
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", registry.names())
 def test_a_floor_is_reported_only_where_there_is_one(algorithm):
     config = replace(CONFIG, algorithm=algorithm)
     state = start(config, N_FEATURES, N_ACTIONS, key=jax.random.key(0))
@@ -100,7 +100,7 @@ def test_a_floor_is_reported_only_where_there_is_one(algorithm):
     assert has_floor == (algorithm in ("moie", "crisp") or algorithm.endswith("-entropy"))
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", registry.names())
 def test_no_algorithm_changes_the_types_of_its_state(algorithm):
     config = replace(CONFIG, algorithm=algorithm)
     key = jax.random.key(0)

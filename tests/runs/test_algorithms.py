@@ -9,15 +9,14 @@ import pytest
 import moie
 from moie.cli import main
 from moie.errors import InputError
-from moie.learn import learner
-from moie.learn.config import ALGORITHMS
+from moie.learn import learner, registry
 from moie.policy import file as policy_file
 from moie.policy.mixture import Mixture
 from moie.runs.disk import checkpoint
 from moie.runs.disk.directory import RunDirectory
 from tests import probes, tiny
 
-BASELINES = [name for name in ALGORITHMS if name != "moie"]
+BASELINES = [name for name in registry.names() if name != "moie"]
 WALK = "tests.probes:Walk-v0"
 FAST = ("crisp", "trpo", "trpo-linear", "ppo-diffproto", "trpo-diffproto")
 """Algorithms that solve the probe soonest: after 60 iterations the error is half of what it may
@@ -105,7 +104,7 @@ def test_an_unknown_algorithm_is_named(tmp_path: Path) -> None:
         tiny.train(WALK, tmp_path / "run", algorithm="pppo")
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", registry.names())
 def test_a_probe_with_a_known_best_action_is_solved(algorithm: str, tmp_path: Path) -> None:
     iterations = 60 if algorithm in FAST else 100
     options = {"experts": 8, "temperature": 0.3, "iterations": iterations, "batch_steps": 512}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from moie.learn.config import ALGORITHMS
+from moie.learn import registry
 from tests import tiny
 from tests.runs.test_interruption import ITERATIONS, TASK, assert_same, done, wait_for
 
@@ -94,7 +94,7 @@ def test_ctrl_c_many_times(first: float, last: float, count: int, tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", registry.names())
 def test_a_run_killed_at_any_moment_ends_the_same(algorithm: str, tmp_path: Path) -> None:
     """Also while it starts, and while it estimates the scale of the features."""
     options = SMALL | {"algorithm": algorithm}

@@ -39,16 +39,19 @@ def _until_a_callback_stops(progress: Any) -> Iterator[None]:
 def task_preset(task: str, algorithm: str | None = None) -> RunConfig:
     """The settings that a task and an algorithm get where the user gives none; InputError if they
     are not usable."""
+    from moie.learn import registry
     from moie.runs import presets
 
-    return presets.task_preset(task, presets.DEFAULT_ALGORITHM if algorithm is None else algorithm)
+    return presets.task_preset(task, registry.DEFAULT if algorithm is None else algorithm)
 
 
 def default_out(config: RunConfig) -> Path:
     """runs/TASK[-ALGORITHM][-kEXPERTS]-sSEED, with a number behind if that is taken."""
+    from moie.learn import registry
+
     name = re.sub(r"[^\w.-]+", "_", config.task)
     learner = config.learner
-    who = "" if learner.algorithm == "moie" else f"-{learner.algorithm}"
+    who = "" if learner.algorithm == registry.DEFAULT else f"-{learner.algorithm}"
     size = f"-k{learner.policy.experts}" if learner.has_experts else ""
     base = Path("runs") / f"{name}{who}{size}-s{config.seed}"
     path, number = base, 2

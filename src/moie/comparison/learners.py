@@ -18,20 +18,9 @@ from numpy.typing import NDArray
 
 from moie.comparison.checking import declared
 from moie.comparison.curves import ATTENTION, Curves, is_evaluation
-from moie.learn.config import ALGORITHMS, has_experts
+from moie.learn import registry
 from moie.runs.config import ONLY_SHOWN, flat, unused_settings
 
-NAMES = {
-    "moie": "moie",
-    "crisp": "crisp",
-    "ppo": "PPO",
-    "trpo": "TRPO",
-    "trpo-linear": "TRPO linear",
-    "ppo-diffproto": "PPO diffproto",
-    "trpo-diffproto": "TRPO diffproto",
-    "ppo-diffproto-entropy": "PPO diffproto",
-    "trpo-diffproto-entropy": "TRPO diffproto",
-}
 MEASURES = {
     "return_sampled": "return_sampled",
     "return_mean": "return_mean",
@@ -68,13 +57,13 @@ class Learner:
 
     @property
     def algorithm(self) -> str:
-        return ALGORITHMS[self.rank]
+        return registry.names()[self.rank]
 
     @property
     def name(self) -> str:
         """As figures and tables have it."""
-        words = NAMES[self.algorithm] + (f" K={self.experts}" if self.experts else "")
-        words += " + entropy" if self.algorithm.endswith("-entropy") else ""
+        who = registry.algorithm(self.algorithm)
+        words = who.title + (f" K={self.experts}" if self.experts else "") + who.title_end
         return ", ".join([words, *(said(name, value) for name, value in self.differing)])
 
 
@@ -116,7 +105,8 @@ class Declared:
     def base(self) -> tuple[str, int]:
         """Algorithm, and number of experts or zero."""
         algorithm = self.settings["algorithm"]
-        return algorithm, self.settings["experts"] if has_experts(algorithm) else 0
+        has_experts = registry.algorithm(algorithm).has_experts
+        return algorithm, self.settings["experts"] if has_experts else 0
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -220,4 +210,4 @@ class Grouping:
         algorithm, experts = run.base
         choices, names = run.choices, sorted(self.differing[run.base])
         differing = tuple((name, choices.get(name, "null")) for name in names)
-        return Learner(ALGORITHMS.index(algorithm), experts, differing)
+        return Learner(registry.names().index(algorithm), experts, differing)

@@ -1,12 +1,15 @@
-"""What a learner brings: a policy and an update. All else is shared, see `learn.learner`."""
+"""What a learner brings: a policy and an update. All else is shared, see `learn.learner`; what is
+known about each without running it is in `learn.registry`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from moie.core.entropy import NO_FLOOR
 from moie.core.policy import GaussianPolicy
 from moie.core.trust_region import Scalar
 from moie.learn.config import LearnerConfig
@@ -42,16 +45,69 @@ class Outcome(eqx.Module):
     """From each prototype to the nearest state of the batch; None where there are none."""
 
 
-@dataclass(frozen=True)
-class Algorithm:
-    """A learner: pure functions, compiled as part of one learning step."""
+class Keys(NamedTuple):
+    """What an iteration's key is split into; an update takes what it needs, and never the
+    critic's."""
 
-    start: Callable[[LearnerConfig, int, int, PRNGKeyArray], tuple[GaussianPolicy, Any]]
-    """(config, features, actions, key) to the first policy and what is kept beside it."""
-    update: Callable[
-        [LearnerConfig, GaussianPolicy, Any, Sampled, tuple[PRNGKeyArray, PRNGKeyArray]], Outcome
-    ]
-    has_floor: bool
-    """Whether it keeps the paper's two-phase entropy floor."""
-    budget_floor: Callable[[LearnerConfig, GaussianPolicy, Scalar], Scalar] | None = None
-    """(config, policy, progress) to the entropy floor, where it follows from the run's budget."""
+    critic: PRNGKeyArray
+    selection: PRNGKeyArray
+    """For the choice of prototypes."""
+    ascent: PRNGKeyArray
+    """For the order of minibatches."""
+
+    @classmethod
+    def of(cls, key: PRNGKeyArray) -> "Keys":
+        return cls(*jax.random.split(key, 3))
+
+
+@runtime_checkable
+class Start(Protocol):
+    """Makes the first policy, and what the algorithm keeps beside it."""
+
+    def __call__(
+        self, config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
+    ) -> tuple[GaussianPolicy, Any]: ...
+
+
+@runtime_checkable
+class Update(Protocol):
+    """One iteration, from the advantages on. `key` is the iteration's: see `Keys`."""
+
+    def __call__(
+        self,
+        config: LearnerConfig,
+        policy: GaussianPolicy,
+        own: Any,
+        sampled: Sampled,
+        *,
+        key: PRNGKeyArray,
+    ) -> Outcome: ...
+
+
+@runtime_checkable
+class Floor(Protocol):
+    """The entropy floor of an iteration. `falling` is the paper's, `progress` the share of the
+    run's iterations that is done."""
+
+    def __call__(
+        self, config: LearnerConfig, policy: GaussianPolicy, *, progress: Scalar, falling: Scalar
+    ) -> Scalar: ...
+
+
+def no_floor(config: LearnerConfig, policy: GaussianPolicy, *, progress, falling) -> Scalar:
+    """The entropy may fall as it likes."""
+    return jnp.full_like(falling, NO_FLOOR)
+
+
+def falling_floor(config: LearnerConfig, policy: GaussianPolicy, *, progress, falling) -> Scalar:
+    """The paper's: it appears at a share of the first entropy, and falls with each iteration."""
+    return falling
+
+
+@dataclass(frozen=True)
+class Method:
+    """How an algorithm learns: pure functions, compiled as part of one learning step."""
+
+    start: Start
+    update: Update
+    floor: Floor = no_floor

@@ -2,7 +2,7 @@
 the mixture with prototypes learned by gradient. Everything but policy and update is shared."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -13,7 +13,15 @@ from moie.core import gaussian
 from moie.core.network import LinearPolicy, NetworkPolicy
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.trust_region import raise_entropy
-from moie.learn.algorithm import Algorithm, Outcome, Sampled
+from moie.learn.algorithm import (
+    Floor,
+    Keys,
+    Method,
+    Outcome,
+    Sampled,
+    falling_floor,
+    no_floor,
+)
 from moie.learn.config import LearnerConfig
 from moie.learn.policy_gradient import (
     Objective,
@@ -24,14 +32,23 @@ from moie.learn.policy_gradient import (
     update_trpo,
 )
 
-MakePolicy = Callable[[LearnerConfig, int, int, PRNGKeyArray], GaussianPolicy]
+
+@runtime_checkable
+class MakePolicy(Protocol):
+    """The first policy."""
+
+    def __call__(
+        self, config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
+    ) -> GaussianPolicy: ...
+
+
 Prepare = Callable[[GaussianPolicy, Sampled], GaussianPolicy]
 PROTOTYPE_NOISE = 0.1
 """Standard deviation, in the learner's features, around the first state."""
 
 
 def network(
-    config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
+    config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
 ) -> GaussianPolicy:
     """Tanh units, 64 x 64 in the paper."""
     std, hidden = config.policy.initial_std, config.network.policy_hidden
@@ -39,14 +56,14 @@ def network(
 
 
 def linear(
-    config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
+    config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
 ) -> GaussianPolicy:
     """Linear in the state."""
     return LinearPolicy(n_features, n_actions, config.policy.initial_std)
 
 
 def mixture(
-    config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
+    config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
 ) -> GaussianPolicy:
     """All weights one, all actions zero, prototypes scattered around the origin until the first
     batch says where the first state is."""
@@ -78,9 +95,9 @@ def nearest_distances(policy: MixturePolicy, states: Float[Array, "N d"]) -> Flo
     return jax.lax.map(distance, policy.prototypes)
 
 
-def _shape(sampled: Sampled, with_floor: bool) -> Shape:
+def _shape(sampled: Sampled, floor: Floor) -> Shape:
     """The entropy projection, where the algorithm has a floor."""
-    if not with_floor:
+    if floor is no_floor:
         return as_it_is
 
     def floored(policy):
@@ -90,36 +107,36 @@ def _shape(sampled: Sampled, with_floor: bool) -> Shape:
     return floored
 
 
-def ppo(make: MakePolicy, prepare: Prepare, with_floor: bool) -> Algorithm:
+def ppo(make: MakePolicy, prepare: Prepare, floor: Floor) -> Method:
     """PPO on a policy."""
 
-    def start(config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray):
-        policy = make(config, n_features, n_actions, key)
+    def start(config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray):
+        policy = make(config, n_features, n_actions, key=key)
         return policy, start_ppo(config.ppo, policy)
 
-    def update(config, policy, own: Any, sampled: Sampled, keys) -> Outcome:
+    def update(config, policy, own: Any, sampled: Sampled, *, key: PRNGKeyArray) -> Outcome:
         policy = prepare(policy, sampled)
         objective = Objective.of(policy, sampled.states, sampled.taken, sampled.advantages)
-        shape = _shape(sampled, with_floor)
-        after, own = update_ppo(config.ppo, policy, own, objective, shape, key=keys[1])
+        shape = _shape(sampled, floor)
+        after, own = update_ppo(config.ppo, policy, own, objective, shape, key=Keys.of(key).ascent)
         return _outcome(after, own, objective, {})
 
-    return Algorithm(start, update, with_floor)
+    return Method(start, update, floor)
 
 
-def trpo(make: MakePolicy, prepare: Prepare, with_floor: bool) -> Algorithm:
+def trpo(make: MakePolicy, prepare: Prepare, floor: Floor) -> Method:
     """TRPO on a policy."""
 
-    def start(config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray):
-        return make(config, n_features, n_actions, key), ()
+    def start(config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray):
+        return make(config, n_features, n_actions, key=key), ()
 
-    def update(config, policy, own: Any, sampled: Sampled, keys) -> Outcome:
+    def update(config, policy, own: Any, sampled: Sampled, *, key: PRNGKeyArray) -> Outcome:
         policy = prepare(policy, sampled)
         objective = Objective.of(policy, sampled.states, sampled.taken, sampled.advantages)
-        after, step = update_trpo(config.trpo, policy, objective, _shape(sampled, with_floor))
+        after, step = update_trpo(config.trpo, policy, objective, _shape(sampled, floor))
         return _outcome(after, own, objective, {"step_fraction": step.fraction})
 
-    return Algorithm(start, update, with_floor)
+    return Method(start, update, floor)
 
 
 def _outcome(
@@ -136,12 +153,10 @@ def _untouched(policy: GaussianPolicy, sampled: Sampled) -> GaussianPolicy:
     return policy
 
 
-BASELINES = {
-    "ppo": ppo(network, _untouched, with_floor=False),
-    "trpo": trpo(network, _untouched, with_floor=False),
-    "trpo-linear": trpo(linear, _untouched, with_floor=False),
-    "ppo-diffproto": ppo(mixture, around_first_state, with_floor=False),
-    "trpo-diffproto": trpo(mixture, around_first_state, with_floor=False),
-    "ppo-diffproto-entropy": ppo(mixture, around_first_state, with_floor=True),
-    "trpo-diffproto-entropy": trpo(mixture, around_first_state, with_floor=True),
-}
+PPO = ppo(network, _untouched, no_floor)
+TRPO = trpo(network, _untouched, no_floor)
+TRPO_LINEAR = trpo(linear, _untouched, no_floor)
+PPO_DIFFPROTO = ppo(mixture, around_first_state, no_floor)
+TRPO_DIFFPROTO = trpo(mixture, around_first_state, no_floor)
+PPO_DIFFPROTO_ENTROPY = ppo(mixture, around_first_state, falling_floor)
+TRPO_DIFFPROTO_ENTROPY = trpo(mixture, around_first_state, falling_floor)

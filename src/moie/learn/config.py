@@ -5,30 +5,12 @@ A field's docstring is also the command line's help. Values are checked where th
 
 import math
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from typing_extensions import Doc
 
 from moie.errors import InputError, shortened
-
-ALGORITHMS = (
-    "moie",
-    "crisp",
-    "ppo",
-    "trpo",
-    "trpo-linear",
-    "ppo-diffproto",
-    "trpo-diffproto",
-    "ppo-diffproto-entropy",
-    "trpo-diffproto-entropy",
-)
-
-
-def has_experts(algorithm: str) -> bool:
-    """Whether its policy is a mixture of experts."""
-    return has_visited_prototypes(algorithm) or "diffproto" in algorithm
-
-
-def has_visited_prototypes(algorithm: str) -> bool:
-    """Whether the prototypes of its policy are states that were visited."""
-    return algorithm in ("moie", "crisp")
+from moie.learn import registry
 
 
 def require(condition: bool, name: str, value: object, expected: str) -> None:
@@ -37,21 +19,7 @@ def require(condition: bool, name: str, value: object, expected: str) -> None:
         raise InputError(f"{name} is {shortened(value)}, expected {expected}")
 
 
-def unused_parts(algorithm: str) -> set[str]:
-    """Parts of the configuration, and single settings, that an algorithm does not look at."""
-    kind = algorithm.split("-")[0]
-    unused = {"ppo", "trpo", "crisp"} - {kind}
-    if algorithm != "moie":
-        unused |= {"update"}
-    if not has_visited_prototypes(algorithm):
-        unused |= {"bound", "selection"}
-    if not has_experts(algorithm):
-        unused |= {"experts", "temperature"}
-    if algorithm not in ("ppo", "trpo"):
-        unused |= {"network"}
-    if algorithm != "moie" and not algorithm.endswith("-entropy"):
-        unused |= {"entropy_fraction", "entropy_fall"}
-    return unused
+WHO_LEARNS = "; ".join(f"{one.name}, {one.about}" for one in registry.SHIPPED)
 
 
 @dataclass(frozen=True)
@@ -275,11 +243,7 @@ class TRPOConfig:
 class LearnerConfig:
     """Everything that Algorithm 2 needs besides its batches."""
 
-    algorithm: str = "moie"
-    """The learning algorithm: moie, the paper's mixture of interpretable experts; crisp, a mixture
-    whose program may be read literally; or one of the paper's baselines: ppo and trpo (networks),
-    trpo-linear, ppo-diffproto and trpo-diffproto (prototypes learned by gradient),
-    ppo-diffproto-entropy and trpo-diffproto-entropy (with moie's entropy floor)."""
+    algorithm: Annotated[str, Doc(f"The learning algorithm: {WHO_LEARNS}.")] = registry.DEFAULT
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     trust_region: TrustRegionConfig = field(default_factory=TrustRegionConfig)
     update: UpdateConfig = field(default_factory=UpdateConfig)
@@ -291,13 +255,11 @@ class LearnerConfig:
     trpo: TRPOConfig = field(default_factory=TRPOConfig)
 
     def __post_init__(self) -> None:
-        expected = f"one of {', '.join(ALGORITHMS)}"
-        require(self.algorithm in ALGORITHMS, "algorithm", self.algorithm, expected)
+        falls = "crisp" in registry.algorithm(self.algorithm).uses and self.crisp.std_by_budget
         first, last = self.policy.initial_std, self.crisp.final_std
-        falls = last <= first or self.algorithm != "crisp" or not self.crisp.std_by_budget
-        require(falls, "final_std", last, f"at most initial_std ({first})")
+        require(last <= first or not falls, "final_std", last, f"at most initial_std ({first})")
 
     @property
     def has_experts(self) -> bool:
         """Whether the policy is a mixture of experts."""
-        return has_experts(self.algorithm)
+        return registry.algorithm(self.algorithm).has_experts

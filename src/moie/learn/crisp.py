@@ -19,7 +19,7 @@ from moie.core.entropy import NO_FLOOR, falling_log_std
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT, put, swap_prototypes
 from moie.core.trust_region import Anchor, Scalar, less_rounding, seen_kl
-from moie.learn.algorithm import Algorithm, Outcome, Sampled
+from moie.learn.algorithm import Keys, Method, Outcome, Sampled
 from moie.learn.ascent import Box, Parameters, climb, start_moments
 from moie.learn.config import CrispConfig, LearnerConfig
 from moie.learn.mixture import change_prototypes
@@ -39,7 +39,7 @@ class Own(eqx.Module):
 
 
 def start(
-    config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
+    config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
 ) -> tuple[MixturePolicy, Own]:
     """All weights one, all actions zero. Where the prototypes stand does not matter before the
     first batch, which gives each a visited state."""
@@ -66,10 +66,12 @@ def log_std_floor(config: LearnerConfig, policy: GaussianPolicy, progress: Scala
     return jnp.minimum(floor, policy.log_std)
 
 
-def entropy_floor(config: LearnerConfig, policy: GaussianPolicy, progress: Scalar) -> Scalar:
-    """The entropy that the floors of all actions make up."""
+def entropy_floor(
+    config: LearnerConfig, policy: GaussianPolicy, *, progress: Scalar, falling: Scalar
+) -> Scalar:
+    """The entropy that the floors of all actions make up, instead of the paper's."""
     if not config.crisp.std_by_budget:
-        return jnp.asarray(NO_FLOOR, policy.log_std.dtype)
+        return jnp.full_like(falling, NO_FLOOR)
     return gaussian.entropy(log_std_floor(config, policy, progress))
 
 
@@ -106,14 +108,13 @@ def _seed(
     policy: MixturePolicy,
     n_swaps: Scalar,
     sampled: Sampled,
-    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+    keys: Keys,
 ) -> tuple[MixturePolicy, Int[Array, " K"]]:
     """Prototypes for the first policy: random states of the batch, then a swap for ones that
     spread. All actions are zero, so nothing changes about what the policy does."""
     n_experts, states = policy.weights.size, sampled.states
-    rows = jax.random.permutation(jax.random.fold_in(keys[1], 1), len(states))[:n_experts].astype(
-        jnp.int32
-    )
+    order = jax.random.permutation(jax.random.fold_in(keys.ascent, 1), len(states))
+    rows = order[:n_experts].astype(jnp.int32)
     policy = put(policy, rows, states, jnp.zeros_like(sampled.taken))
     swap = swap_prototypes(
         policy,
@@ -123,7 +124,7 @@ def _seed(
         n_swaps,
         n_candidates=config.selection.candidates,
         runners_up=config.selection.runners_up,
-        key=keys[0],
+        key=keys.selection,
     )
     return swap.policy, jnp.where(swap.rows != KEPT, swap.rows, rows)
 
@@ -133,11 +134,13 @@ def update(
     policy: GaussianPolicy,
     own: Any,
     sampled: Sampled,
-    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+    *,
+    key: PRNGKeyArray,
 ) -> Outcome:
     """One iteration, from the advantages on."""
     assert isinstance(policy, MixturePolicy)
     first: MixturePolicy = policy
+    keys = Keys.of(key)
     states, kept = sampled.states, jnp.full((config.policy.experts,), KEPT, jnp.int32)
     present, seeded_rows = jax.lax.cond(
         sampled.iteration == 0,
@@ -160,7 +163,7 @@ def update(
             within_range,
             anchor,
             config.crisp.swap_share * bound,
-            key=keys[0],
+            key=keys.selection,
         ),
         lambda: (present, own.n_swaps, kept, none, none),
     )
@@ -170,7 +173,7 @@ def update(
     price = price_of_blends(config.crisp, sampled.progress)
     within = less_rounding(bound, anchor.means, anchor)
     problem = Problem(states, sampled.taken, sampled.advantages, anchor, sampled.entropy_floor)
-    found = climb(config.crisp, chosen, own.moments, problem, box, within, price, key=keys[1])
+    found = climb(config.crisp, chosen, own.moments, problem, box, within, price, key=keys.ascent)
     # A swap is checked before, on its own; should rounding have carried it out, nothing is changed.
     holds = found.kl <= within
     after = jax.tree.map(lambda new, old: jnp.where(holds, new, old), found.policy, present)
@@ -194,4 +197,4 @@ def update(
     )
 
 
-CRISP = Algorithm(start, update, has_floor=False, budget_floor=entropy_floor)
+CRISP = Method(start, update, entropy_floor)

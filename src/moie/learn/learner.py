@@ -14,21 +14,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from moie.core import critic as critics
 from moie.core.advantage import gae, standardise
 from moie.core.batch import Batch
-from moie.core.entropy import NO_FLOOR, EntropyFloor
+from moie.core.entropy import EntropyFloor
 from moie.core.perceptron import Perceptron
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.trust_region import Scalar, ScalarLike
-from moie.learn.algorithm import Algorithm, Sampled
-from moie.learn.baselines import BASELINES
+from moie.learn import registry
+from moie.learn.algorithm import Keys, Sampled
 from moie.learn.config import LearnerConfig
-from moie.learn.crisp import CRISP
-from moie.learn.mixture import MIXTURE
 from moie.learn.update import fit_critic
-
-
-def algorithm_of(config: LearnerConfig) -> Algorithm:
-    """The one that a configuration names."""
-    return {"moie": MIXTURE, "crisp": CRISP, **BASELINES}[config.algorithm]
 
 
 class LearnerState(eqx.Module):
@@ -68,7 +61,8 @@ def start(
 ) -> LearnerState:
     """The first policy, untrained critics."""
     critic_key, run_key, policy_key = jax.random.split(key, 3)
-    policy, own = algorithm_of(config).start(config, n_features, n_actions, policy_key)
+    method = registry.algorithm(config.algorithm).load()
+    policy, own = method.start(config, n_features, n_actions, key=policy_key)
     twins = critics.make_twins(n_features, config.critic.hidden, key=critic_key)
     return LearnerState(
         policy=policy,
@@ -116,20 +110,20 @@ def learn(
     """One iteration, from its batch on: what all algorithms share, around the update of one.
     `progress`: the share of the run's iterations that was done before."""
     key = jax.random.fold_in(state.key, state.iteration)
-    critic_key, *keys = jax.random.split(key, 3)
-
     advantages, targets = evaluate_policy(config, state.critic, batch)
     critic, critic_moments, critic_loss = fit_critic(
-        config.critic, state.critic, state.critic_moments, batch.states, targets, key=critic_key
+        config.critic,
+        state.critic,
+        state.critic_moments,
+        batch.states,
+        targets,
+        key=Keys.of(key).critic,
     )
     fall = config.trust_region.entropy_fall
-    floor, entropy_floor = state.floor.advance(state.policy.entropy(), fall)
-    algorithm = algorithm_of(config)
-    progress = jnp.asarray(progress, entropy_floor.dtype)
-    if algorithm.budget_floor is not None:
-        entropy_floor = algorithm.budget_floor(config, state.policy, progress)
-    elif not algorithm.has_floor:
-        entropy_floor = jnp.full_like(entropy_floor, NO_FLOOR)
+    floor, falling = state.floor.advance(state.policy.entropy(), fall)
+    progress = jnp.asarray(progress, falling.dtype)
+    method = registry.algorithm(config.algorithm).load()
+    entropy_floor = method.floor(config, state.policy, progress=progress, falling=falling)
     sampled = Sampled(
         states=batch.states,
         taken=batch.taken,
@@ -138,7 +132,7 @@ def learn(
         iteration=state.iteration,
         progress=progress,
     )
-    found = algorithm.update(config, state.policy, state.own, sampled, (keys[0], keys[1]))
+    found = method.update(config, state.policy, state.own, sampled, key=key)
 
     share, lead, facts = _memberships(found.policy, batch.states)
     report = Report(

@@ -11,7 +11,7 @@ from moie.core import gaussian
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes
 from moie.core.trust_region import Anchor, Scalar, ScalarLike, divergence, less_rounding, seen_kl
-from moie.learn.algorithm import Algorithm, Outcome, Sampled
+from moie.learn.algorithm import Keys, Method, Outcome, Sampled, falling_floor
 from moie.learn.config import LearnerConfig, SelectionConfig
 from moie.learn.update import PolicyMoments, Problem, start_moments, update_actions, update_all
 
@@ -24,7 +24,7 @@ class Own(eqx.Module):
 
 
 def start(
-    config: LearnerConfig, n_features: int, n_actions: int, key: PRNGKeyArray
+    config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
 ) -> tuple[MixturePolicy, Own]:
     """Section 5.1: one expert of weight one, all actions zero. Where its prototype stands does not
     matter before the first batch, which puts it at its first state."""
@@ -82,11 +82,13 @@ def update(
     policy: GaussianPolicy,
     own: Any,
     sampled: Sampled,
-    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+    *,
+    key: PRNGKeyArray,
 ) -> Outcome:
     """One iteration, from the advantages on."""
     assert isinstance(policy, MixturePolicy)
     first: MixturePolicy = policy
+    keys = Keys.of(key)
     kept = jnp.full((config.policy.experts,), KEPT, jnp.int32)
     states = sampled.states
 
@@ -106,7 +108,7 @@ def update(
             sampled,
             anchor,
             less_rounding(bound, anchor.means, anchor),
-            key=keys[0],
+            key=keys.selection,
         ),
         lambda: (present, own.n_swaps, kept, none, none),
     )
@@ -116,8 +118,8 @@ def update(
     problem = Problem(states, sampled.taken, sampled.advantages, anchor, floor)
     projection, moments = jax.lax.cond(
         changed,
-        lambda: update_actions(config, chosen, own.moments, problem, key=keys[1]),
-        lambda: update_all(config, chosen, own.moments, problem, key=keys[1]),
+        lambda: update_actions(config, chosen, own.moments, problem, key=keys.ascent),
+        lambda: update_all(config, chosen, own.moments, problem, key=keys.ascent),
     )
     return Outcome(
         projection.policy,
@@ -138,4 +140,4 @@ def update(
     )
 
 
-MIXTURE = Algorithm(start, update, has_floor=True)
+MIXTURE = Method(start, update, falling_floor)

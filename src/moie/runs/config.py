@@ -12,7 +12,8 @@ from tyro.conf import Suppress
 
 from moie.environments.catalogue import check_names
 from moie.errors import InputError, shortened
-from moie.learn.config import LearnerConfig, has_visited_prototypes, require, unused_parts
+from moie.learn import registry
+from moie.learn.config import LearnerConfig, require
 
 ONLY_SHOWN = ("feature_names", "action_names")
 """Settings that change nothing but what a reader sees."""
@@ -81,8 +82,9 @@ class RunConfig:
         check_names("feature_names", self.feature_names)
         check_names("action_names", self.action_names)
         experts = self.learner.policy.experts
+        is_visited = registry.algorithm(self.learner.algorithm).has_visited_prototypes
         require(
-            experts <= self.batch_steps or not has_visited_prototypes(self.learner.algorithm),
+            experts <= self.batch_steps or not is_visited,
             "experts",
             experts,
             f"no more than batch_steps ({self.batch_steps}): every prototype is a visited state",
@@ -96,13 +98,13 @@ class RunConfig:
     def scales_actions(self) -> bool:
         """Whether the learner's actions are in halves of the action range, around its middle; crisp
         needs it to know the range."""
-        return self.standardise or self.learner.algorithm == "crisp"
+        return self.standardise or registry.algorithm(self.learner.algorithm).is_scaled
 
 
 def with_schedule(config: RunConfig) -> RunConfig:
     """The configuration as it is written down when a run starts: crisp's schedules keep their
     length when the run is continued later, or goes less far for now."""
-    if config.learner.algorithm != "crisp" or config.schedule:
+    if "schedule" in unused_settings(config.learner.algorithm) or config.schedule:
         return config
     return dataclasses.replace(config, schedule=config.iterations)
 
@@ -198,8 +200,8 @@ def to_json(config: RunConfig) -> dict[str, Any]:
 @functools.cache
 def unused_settings(algorithm: str) -> frozenset[str]:
     """Names of the settings that change nothing about an algorithm."""
-    unused = unused_parts(algorithm) | ({"schedule"} if algorithm != "crisp" else set())
-    return frozenset(name for name, path in settings_of(RunConfig).items() if unused & set(path))
+    unused = registry.OPTIONAL - registry.algorithm(algorithm).uses
+    return frozenset(name for name, path in settings_of(RunConfig).items() if unused & {*path})
 
 
 def differences(old: RunConfig, new: RunConfig) -> list[tuple[str, Any, Any]]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from moie.environments import spaces, tasks
 from moie.environments.catalogue import TASKS
+from moie.learn import registry
 from moie.learn.config import LearnerConfig, PolicyConfig, require
 from moie.runs.config import RunConfig
 
-DEFAULT_ALGORITHM = LearnerConfig().algorithm
 LOCOMOTION_ITERATIONS = 1000
 SMALL_ITERATIONS = 500
 SCALED_TEMPERATURE = 2.7
@@ -27,23 +27,21 @@ PAPER = {
 }
 
 
-def preset(task: str, n_features: int, algorithm: str = DEFAULT_ALGORITHM) -> RunConfig:
+def preset(task: str, n_features: int, algorithm: str = registry.DEFAULT) -> RunConfig:
     """The settings that a task gets where the user gives none. `n_features` may be 0 for the
     paper's tasks: theirs is known."""
     known = {one.id: len(one.features) for one in TASKS}
     iterations, temperature = PAPER.get(task, (LOCOMOTION_ITERATIONS, 0.0))
-    config = RunConfig(task, iterations=iterations)
-    if task not in PAPER or algorithm == "crisp":
+    who = registry.algorithm(algorithm)
+    is_scaled = task not in PAPER or who.is_scaled
+    if is_scaled:
         temperature = SCALED_TEMPERATURE / known.get(task, n_features)
-        if algorithm == "crisp":  # an untrained policy hardly moves some features: look wider
-            config = replace(config, scaling_batches=4, scaling_hold=10)
-    else:
-        config = replace(config, standardise=False)
-    policy = PolicyConfig(temperature=temperature)
-    return replace(config, learner=LearnerConfig(algorithm=algorithm, policy=policy))
+    learner = LearnerConfig(algorithm=algorithm, policy=PolicyConfig(temperature=temperature))
+    config = RunConfig(task, iterations=iterations, standardise=is_scaled, learner=learner)
+    return replace(config, **dict(who.preset))
 
 
-def task_preset(task: str, algorithm: str = DEFAULT_ALGORITHM) -> RunConfig:
+def task_preset(task: str, algorithm: str = registry.DEFAULT) -> RunConfig:
     """The same for a short name or an id; InputError if it is not usable."""
     require(isinstance(task, str), "task", task, "a Gymnasium id or a short name")
     task = tasks.resolve(task)

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from moie.learn import registry
 from moie.present.stages import console
 from moie.runs.config import RunConfig
 from moie.terminal import printable_lines
@@ -66,9 +67,9 @@ class Progress:
 
     @staticmethod
     def _who(config: RunConfig) -> str:
-        """Number of experts, and the algorithm where it is not moie's."""
+        """Number of experts, and the algorithm where it is not the usual one."""
         learner = config.learner
-        who = [] if learner.algorithm == "moie" else [learner.algorithm]
+        who = [] if learner.algorithm == registry.DEFAULT else [learner.algorithm]
         who += [f"{learner.policy.experts} experts"] if learner.has_experts else []
         return ", ".join(who)
 

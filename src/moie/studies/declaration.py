@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moie.errors import InputError, shortened
-from moie.learn.config import ALGORITHMS, has_experts
+from moie.learn import registry
 from moie.runs.config import (
     RunConfig,
     flat,
@@ -41,7 +41,7 @@ class Grid:
 
     tasks: Values = ()
     """Gymnasium ids or short names."""
-    algorithms: Values = "moie"
+    algorithms: Values = registry.DEFAULT
     experts: Values = 10
     """For the algorithms that have experts; one run for the others."""
     seeds: Values = 1
@@ -142,7 +142,7 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
             mistakes.add("tasks", error)
             continue
         unused = unused_settings(algorithm)
-        own = {"experts": experts} if has_experts(algorithm) else {}
+        own = {"experts": experts} if registry.algorithm(algorithm).has_experts else {}
         # what an algorithm does not look at makes no difference to its runs
         used = {name: values for name, values in dimensions.items() if name not in unused}
         varied = [name for name, values in used.items() if len(values) > 1]
@@ -199,12 +199,11 @@ def _tasks(tasks: list[Any], mistakes: Mistakes) -> list[str]:
 def _algorithms(names: list[Any], mistakes: Mistakes) -> list[str]:
     if not names:
         mistakes.add("algorithms", "there are none")
+    known = registry.names()
     for name in names:
-        if name not in ALGORITHMS:
-            mistakes.add(
-                "algorithms", f"{shortened(name)}, expected one of {', '.join(ALGORITHMS)}"
-            )
-    return [name for name in names if name in ALGORITHMS]
+        if name not in known:
+            mistakes.add("algorithms", f"{shortened(name)}, expected one of {', '.join(known)}")
+    return [name for name in names if name in known]
 
 
 def _seeds(seeds: Values, mistakes: Mistakes) -> list[int]:

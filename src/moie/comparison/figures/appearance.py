@@ -16,20 +16,8 @@ from typing import Any
 from matplotlib.colors import to_hex, to_rgb
 
 from moie.comparison.facts.schema import Learner
+from moie.learn import registry
 
-LOOKS: dict[str, tuple[str, str, Any]] = {
-    "moie": ("#d55e00", "o", "-"),
-    "crisp": ("#7a0177", "*", "-"),
-    "ppo": ("#0072b2", "s", "-"),
-    "trpo": ("#009e73", "^", "-"),
-    "trpo-linear": ("#7d8590", "v", (0, (1, 1.2))),
-    "ppo-diffproto": ("#56b4e9", "D", (0, (4, 1.5))),
-    "trpo-diffproto": ("#cc79a7", "P", (0, (4, 1.5))),
-    "ppo-diffproto-entropy": ("#7b5fb8", "X", (0, (5, 1.2, 1, 1.2))),
-    "trpo-diffproto-entropy": ("#b8860b", "p", (0, (5, 1.2, 1, 1.2))),
-}
-OURS = ("moie", "crisp")
-"""Algorithms that are not baselines: their lines are thicker."""
 LINES: tuple[Any, ...] = (
     (0, (2, 1)),
     (0, (6, 1, 1, 1, 1, 1)),
@@ -104,13 +92,13 @@ def _marker(nth: int, own: str) -> Any:
 
 
 def _look(algorithm: str, share: float, nth: int) -> Look:
-    colour, marker, line = LOOKS[algorithm]
+    who = registry.algorithm(algorithm)
     return Look(
-        colour=_shade(colour, share, HUES[nth % len(HUES)]),
-        marker=_marker(nth, marker),
+        colour=_shade(who.colour, share, HUES[nth % len(HUES)]),
+        marker=_marker(nth, who.marker),
         is_hollow=nth % 2 == 1,
-        line=_line(nth) if nth else line,
-        width=1.9 if algorithm in OURS else 1.2,
+        line=_line(nth) if nth else who.line,
+        width=1.2 if who.is_baseline else 1.9,
         nth=nth,
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 from moie.comparison.learners import Run, said
 from moie.comparison.notes.wording import host_name, listed, runs, seeds
 from moie.comparison.selection import Group, Selection, is_late, last_part
-from moie.learn.config import has_experts
+from moie.learn import registry
 
 
 def unlike(of: Selection) -> list[str]:
@@ -111,7 +111,7 @@ def _attention(of: Selection) -> list[str]:
     """Mixtures of which some runs, or all, did not record how many lines one has to look at, beside
     others that did."""
     said_of, silent = [], defaultdict(list)
-    with_experts = [group for group in of.groups if has_experts(group.learner.algorithm)]
+    with_experts = [g for g in of.groups if registry.algorithm(g.learner.algorithm).has_experts]
     known = [np.isfinite(group.finals("attention")) for group in with_experts]
     if not any(one.any() for one in known):
         return []
