@@ -16,6 +16,7 @@ import moie
 from moie.cli import main
 from moie.policy import file as policy_file
 from tests import probes, tiny
+from tests.simulators import needs
 
 Refused = Callable[..., str]
 
@@ -317,6 +318,7 @@ def test_evaluate_prints_a_network_as_before(tmp_path: Path, capfd: pytest.Captu
     assert "literally" not in text
 
 
+@needs("bullet")
 def test_evaluate_measures_distance_where_something_walks(
     tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:

@@ -14,6 +14,9 @@ from moie.environments import tasks
 from moie.environments.bullet import BatchedWalker, total
 from moie.rollout.episode import Job, Purpose, run_episode
 from tests import tiny
+from tests.simulators import needs
+
+pytestmark = needs("bullet")
 
 WALKERS = ["hopper", "walker2d", "halfcheetah", "ant"]
 

@@ -20,6 +20,7 @@ from moie.runs.config import (
     with_settings,
 )
 from moie.runs.presets import PAPER, preset
+from tests.simulators import needs
 
 CHANGED = with_settings(
     RunConfig("Pendulum-v1"), {"seed": 3, "hidden": (8, 4), "bound": 0.1, "experts": 5}
@@ -109,6 +110,7 @@ def test_json_that_is_no_configuration_is_refused(content: Any) -> None:
 # --- presets -------------------------------------------------------------------------------------
 
 
+@needs("bullet")
 def test_the_papers_tasks_have_the_papers_settings() -> None:
     # Section 5 of the design, from the paper's experiments.
     assert set(PAPER) == {task.id for task in TASKS}

@@ -13,6 +13,7 @@ from moie.runs.config import from_json
 from moie.studies.conduct import declaration
 from moie.studies.declaration import Grid, Study, plan
 from moie.studies.toml_file import from_toml, load, shipped
+from tests.simulators import needs
 
 
 def names(text: str) -> list[str]:
@@ -31,6 +32,7 @@ def mistakes(text: str) -> list[str]:
 # --- from grids to runs --------------------------------------------------------------------------
 
 
+@needs("bullet")
 def test_a_grid_is_all_combinations_and_first_seeds_come_first() -> None:
     grid = Grid(("pendulum", "hopper"), ("moie", "ppo"), experts=(5, 20), seeds=2)
     found = [one.name for one in plan(Study("mine", (grid,)))]
@@ -39,6 +41,7 @@ def test_a_grid_is_all_combinations_and_first_seeds_come_first() -> None:
     assert found == [f"{t}/{who}/s{s}" for s in (0, 1) for t in tasks for who in learners]
 
 
+@needs("bullet")
 def test_a_run_has_its_tasks_preset_and_the_studys_settings() -> None:
     study = Study("mine", (Grid("ant", experts=7, seeds=[4], settings={"bound": 0.02}),))
     (one,) = plan(study)
