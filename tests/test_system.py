@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 import moie
+from moie.policy import file as policy_file
 from tests import tiny
 
 POLICY = Path(__file__).parent / "data" / "mixture-v1.safetensors"
+REFUSAL = "training and simulating need Linux or macOS; on "
 ELSEWHERE = """
 import os, sys
 for name in ("fcntl", "resource", "termios", "tty", "pty", "pwd", "grp"):
@@ -64,4 +66,14 @@ except InputError as error:
 """
     done = elsewhere(code)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("this needs Linux or macOS, not ")
+    assert done.stdout.startswith(REFUSAL)
+
+
+def test_what_simulates_is_refused_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "policy.safetensors"
+    file.write_bytes(policy_file.to_bytes(tiny.policy("Pendulum-v1")))
+    words = ["evaluate", str(file)]
+    done = elsewhere(f"from moie.cli.main import main\nassert main({words}) == 2")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"moie: {REFUSAL}")
+    assert done.stderr.count("\n") == 1

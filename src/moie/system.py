@@ -28,8 +28,8 @@ def check_posix() -> None:
     """InputError where runs can not be made."""
     if fcntl is None:
         raise InputError(
-            f"this needs Linux or macOS, not {platform.system()}, where moie can load, show and "
-            "predict only"
+            f"training and simulating need Linux or macOS; on {platform.system()} moie only loads "
+            "policies, shows them and acts with them"
         )
 
 

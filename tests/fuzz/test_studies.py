@@ -34,7 +34,7 @@ hidden = [[32], [64, 64]]
 [[grid]]
 seeds = [3, 14]
 [[grid]]
-tasks = "ant"
+tasks = "MountainCarContinuous-v0"
 settings = {learn_metric = false}
 """
 

@@ -125,6 +125,7 @@ def test_every_mistake_is_found_whatever_else_is_wrong() -> None:
     assert found.startswith("name: '..', expected letters")
 
 
+@needs("bullet")
 def test_the_study_of_crisp_gives_each_task_its_budget() -> None:
     _, planned = load("crisp")
     assert len(planned) == 5 * 3 * 3 + 5 * 3
@@ -137,6 +138,7 @@ def test_the_study_of_crisp_gives_each_task_its_budget() -> None:
     assert not any(config.standardise for config in paper)
 
 
+@needs("bullet")
 @pytest.mark.parametrize(
     ("name", "runs", "iterations"),
     [
