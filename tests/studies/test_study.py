@@ -301,6 +301,7 @@ def test_ctrl_c_does_not_wait_for_a_cluster_that_does_not_answer(deaf: str, tmp_
     assert "stopping the runs" not in said
 
 
+@needs("bullet")
 def test_what_studies_need_is_named_where_it_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
