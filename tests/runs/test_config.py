@@ -111,6 +111,7 @@ def test_json_that_is_no_configuration_is_refused(content: Any) -> None:
 
 
 @needs("bullet")
+@needs("box2d")
 def test_the_papers_tasks_have_the_papers_settings() -> None:
     # Section 5 of the design, from the paper's experiments.
     assert set(PAPER) == {task.id for task in TASKS}
@@ -146,6 +147,8 @@ def test_other_tasks_are_standardised_and_their_temperature_follows_the_features
     assert config.learner.policy.experts == 10
 
 
+@needs("bullet")
+@needs("box2d")
 def test_crisp_standardises_every_task_and_keeps_the_papers_budget() -> None:
     for task in TASKS:
         config = api.task_preset(task.short, "crisp")

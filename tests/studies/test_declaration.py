@@ -274,6 +274,7 @@ def test_a_file_that_is_not_there_or_is_not_toml(tmp_path: Path) -> None:
             load(str(tmp_path / "bad.toml"))
 
 
+@needs("bullet")
 def test_what_a_study_leaves_on_disk_has_every_setting_of_every_run() -> None:
     text = "tasks = ['pendulum', 'ant']\nalgorithms = ['moie', 'ppo']\nseeds = 2"
     study, planned = from_toml(text, "mine", "mine.toml")
