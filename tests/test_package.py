@@ -13,7 +13,7 @@ import pytest
 from tests import tiny
 
 FOLDERS = ("src", "tests", "docs", "benchmarks")
-FILES = ("pyproject.toml", "MANIFEST.in", "Makefile", "constraints.txt", "LICENSE")
+FILES = ("pyproject.toml", "MANIFEST.in", "Makefile", "constraints.txt", "mkdocs.yml", "LICENSE")
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 BUILD = "import setuptools.build_meta as b, sys; getattr(b, sys.argv[1])(sys.argv[2])"
 LOOK = """
