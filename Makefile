@@ -1,9 +1,12 @@
 # Two commands: `make demo` trains a policy, prints it and writes a report about it; `make test` runs
-# everything CI runs. Both set up .venv first; nothing but Python 3.11 and make is needed.
+# everything CI runs. Both set up .venv first; nothing but Python 3.11 or newer and make is needed.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Extras, and their packages that pip would compile for minutes where no wheel fits this Python.
+COMPILED := bullet:pybullet box2d:box2d,pygame
 
 .PHONY: setup browser demo test lint docs bench clean
 
@@ -13,16 +16,27 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; \
 	sys.exit(0 if v >= (3, 11) else f"moie needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--constraint constraints.txt --editable '.[bullet,box2d,mujoco,study,dev]'
+	@chosen=mujoco,study,dev; for pair in $(COMPILED); do \
+		extra=$${pair%%:*}; packages=$$(echo $${pair#*:} | tr , ' '); \
+		if $(PIP) install --dry-run --no-deps --only-binary :all: --constraint constraints.txt $$packages \
+			> /dev/null 2>&1; then chosen=$$chosen,$$extra; \
+		else echo "left out: moie[$$extra], pip finds no wheel of $$packages for $$($(BIN)/python --version);" \
+			"to compile it: $(BIN)/pip install -c constraints.txt -e '.[$$extra]'"; fi; \
+	done; \
+	echo "installing moie[$$chosen] into $(VENV)"; \
+	$(PIP) install --constraint constraints.txt --editable ".[$$chosen]"
 	@touch $(STAMP)
 
 DEMO_RUN ?= runs/demo
+# PyBullet's pole on a cart; MuJoCo's where PyBullet was left out.
 demo: setup
 	@if [ -e $(DEMO_RUN)/run.json ]; then \
 		$(BIN)/moie resume $(DEMO_RUN); \
-	else \
+	elif $(BIN)/python -c 'import importlib.util as u; exit(u.find_spec("pybullet") is None)'; then \
 		$(BIN)/moie train inverted-pendulum --algorithm crisp --experts 5 --iterations 80 --seed 3 --out $(DEMO_RUN); \
+	else \
+		$(BIN)/moie train InvertedPendulum-v5 --algorithm crisp --experts 5 --iterations 80 --seed 0 --out $(DEMO_RUN) \
+			--feature-names 'cart position' 'pole angle' 'cart speed' 'pole speed' --action-names 'cart force'; \
 	fi
 	@echo
 	@$(BIN)/moie show $(DEMO_RUN)

@@ -230,17 +230,18 @@ BELOW = {
     "errors": set(),
     "terminal": set(),
     "extras": {"errors"},
-    "files": {"errors"},
+    "system": {"errors"},
+    "files": {"errors", "system"},
     "stopping": {"errors"},
     "core": set(),
     "learn": {"core", "errors"},
     "environments": {"errors", "terminal"},
     "policy": {"errors", "terminal", "files"},
     "present": {"errors", "files", "terminal"},
-    "rollout": {"core", "environments", "errors", "policy", "terminal"},
+    "rollout": {"core", "environments", "errors", "policy", "system", "terminal"},
     "runs": {
         *("core", "environments", "errors", "files"),
-        *("learn", "policy", "present", "rollout", "stopping", "terminal"),
+        *("learn", "policy", "present", "rollout", "stopping", "system", "terminal"),
     },
     "explanation": {
         *("core", "environments", "errors", "files"),
@@ -249,7 +250,7 @@ BELOW = {
     "comparison": {"errors", "extras", "files", "learn", "policy", "present", "runs", "terminal"},
     "studies": {
         *("comparison", "environments", "errors", "extras", "files"),
-        *("learn", "present", "rollout", "runs", "stopping", "terminal"),
+        *("learn", "present", "rollout", "runs", "stopping", "system", "terminal"),
     },
     "callbacks": {"errors"},
     "api": {

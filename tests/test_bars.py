@@ -19,11 +19,13 @@ from moie.learn import registry
 from moie.rollout.episode import Job, Purpose, run_episode
 from tests import tiny
 from tests.environments.test_bullet import WALKERS, both, compare
+from tests.simulators import needs, with_needs
 from tests.studies import processes as studies
 
 pytestmark = pytest.mark.slow
 
 SEVEN = [task.short for task in catalogue.TASKS]
+MUJOCO = with_needs(["Hopper-v5", "HalfCheetah-v5"], "mujoco")
 THIRTY = ["--iterations", "30", "--batch-steps", "1024", "--experts", "6", "--seed", "5"]
 SHORT = ["--iterations", "8", "--experts", "6", "--batch-steps", "1024", "--seed", "1"]
 THIRTY += ["--evaluation-every", "4", "--evaluation-episodes", "1"]
@@ -73,18 +75,19 @@ def check_kills_and_workers(words: list[str], folder: Path, seed: int) -> None:
         assert tiny.metrics(other) == tiny.metrics(one)
 
 
-@pytest.mark.parametrize("task", SEVEN)
+@pytest.mark.parametrize("task", with_needs(SEVEN))
 def test_ten_kills_and_the_number_of_workers_change_nothing(task, tmp_path):
     check_kills_and_workers(["train", task, *THIRTY], tmp_path, SEVEN.index(task))
 
 
+@needs("bullet")
 @pytest.mark.parametrize("algorithm", registry.names()[1:])
 def test_ten_kills_change_nothing_for_any_baseline(algorithm, tmp_path):
     words = ["train", "hopper", "--algorithm", algorithm, *THIRTY]
     check_kills_and_workers(words, tmp_path, registry.names().index(algorithm))
 
 
-@pytest.mark.parametrize("task", WALKERS)
+@pytest.mark.parametrize("task", with_needs(WALKERS))
 def test_ten_random_and_ten_trained_episodes_equal_the_packages(task, tmp_path):
     options = {"experts": 10, "iterations": 25, "evaluation_every": 0, "evaluation_episodes": 1}
     policy = moie.train(task, out=tmp_path / "run", workers=2, quiet=True, **options).policy
@@ -106,6 +109,7 @@ def resident(pid: int) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
 
 
+@needs("bullet")
 def test_memory_stays_flat(tmp_path):
     """300 iterations of Hopper: no process grows after the first 50."""
     run = tmp_path / "run"
@@ -139,6 +143,7 @@ def replayed(policy, k: int) -> np.ndarray:
     return np.asarray(state, dtype=np.float64).reshape(-1)
 
 
+@needs("bullet")
 def test_hopper_never_exceeds_the_bound_and_every_origin_replays(tmp_path, monkeypatch):
     """Sixty iterations; the KL is recomputed in double precision from the two policies."""
     from moie.runs import training
@@ -168,7 +173,7 @@ def test_hopper_never_exceeds_the_bound_and_every_origin_replays(tmp_path, monke
         assert difference <= 1e-6, f"expert {k} is off by {difference}"
 
 
-@pytest.mark.parametrize("task", ["Hopper-v5", "HalfCheetah-v5", "tests.probes:Scales-v0"])
+@pytest.mark.parametrize("task", [*MUJOCO, "tests.probes:Scales-v0"])
 def test_other_tasks_train_with_default_settings(task, tmp_path):
     run = moie.train(task, iterations=10, out=tmp_path / "run", quiet=True)
     rows = run.metrics
@@ -182,7 +187,7 @@ def test_other_tasks_train_with_default_settings(task, tmp_path):
         assert np.abs(replayed(policy, k) - policy.prototypes[k]).max() <= 1e-6
 
 
-@pytest.mark.parametrize("task", [*SEVEN, "Hopper-v5"])
+@pytest.mark.parametrize("task", [*with_needs(SEVEN), MUJOCO[0]])
 def test_explanation_on_every_kind_of_simulator_without_a_screen(task, tmp_path, monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
     run = tmp_path / "run"
@@ -201,6 +206,7 @@ def test_explanation_on_every_kind_of_simulator_without_a_screen(task, tmp_path,
 # --- studies -------------------------------------------------------------------------------------
 
 
+@needs("bullet")
 def test_a_study_killed_in_every_way_ends_like_one_left_alone(tmp_path: Path) -> None:
     """Driver, worker, all of Ray, everything at once: each in the middle, then started again."""
     file = tmp_path / "mine.toml"

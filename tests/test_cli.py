@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import moie
 from moie.cli import main
 from moie.policy import file as policy_file
 from tests import probes, tiny
+from tests.simulators import needs
 
 Refused = Callable[..., str]
 
@@ -353,6 +355,7 @@ def test_evaluate_prints_a_network_as_before(tmp_path: Path, capfd: pytest.Captu
     assert "literally" not in text
 
 
+@needs("bullet")
 def test_evaluate_measures_distance_where_something_walks(
     tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
@@ -471,13 +474,14 @@ def test_a_run_without_a_policy_says_so(
 def test_an_environment_that_is_not_there_says_so(
     command: str, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = save(tmp_path / "policy.safetensors", "HopperBulletEnv-v0")
+    file = tmp_path / "policy.safetensors"
+    file.write_bytes(policy_file.to_bytes(replace(tiny.policy(), task="HopperBulletEnv-v0")))
     found = importlib.util.find_spec
     hidden = {"pybullet", "pybullet_envs_gymnasium"}
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name in hidden else found(name)
     )
-    said = refused(command, file)
+    said = refused(command, str(file))
     assert "HopperBulletEnv-v0 needs pybullet and pybullet_envs_gymnasium, not installed" in said
     assert "pip install 'moie[bullet]'" in said
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from moie.errors import FileError, InputError, shortened
+from moie.system import READING
 
 LARGEST = 2**30
 """Bytes of a file that is read as a whole: far more than any run writes."""
@@ -68,7 +69,7 @@ def read_bytes(path: Path, largest: int = LARGEST, check: Check = _no_check) -> 
     """The content of a regular file; OSError or ValueError for anything else. A pipe or a device is
     not waited for. `check` gets the first 8 bytes and the size, and may raise before the rest is
     read."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+    with open(os.open(path, READING), "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is not a regular file")

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from moie.environments import tasks
-from moie.environments.bullet import BatchedWalker, total
 from moie.rollout.episode import Job, Purpose, run_episode
 from tests import tiny
+from tests.simulators import needs
+
+pytestmark = needs("bullet")
 
 WALKERS = ["hopper", "walker2d", "halfcheetah", "ant"]
 
@@ -44,6 +46,8 @@ def compare(ours: gym.Env, theirs: gym.Env, seed: int, actions: Any) -> int:
 
 @pytest.mark.parametrize("task", WALKERS)
 def test_random_episodes_equal_the_packages(task: str) -> None:
+    from moie.environments.bullet import BatchedWalker
+
     ours, theirs = both(task)
     assert isinstance(ours.env, BatchedWalker)  # type: ignore[attr-defined]
     rng, size = np.random.default_rng(1), ours.action_space.shape or ()
@@ -139,6 +143,8 @@ def test_it_renders_what_the_package_renders() -> None:
     )
 )
 def test_numbers_are_added_up_as_numpy_does(values: Any) -> None:
+    from moie.environments.bullet import total
+
     assert total(list(values)) == np.add.reduce(values)
 
 

@@ -15,6 +15,7 @@ from gymnasium.spaces import Box
 from moie.environments import catalogue, specs, tasks
 from moie.errors import InputError
 from tests import probes, tiny
+from tests.simulators import with_needs
 
 ENV_ID = "MoieProbe-v0"
 
@@ -60,7 +61,7 @@ print(json.dumps(known | {"limit": env.spec.max_episode_steps}))
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("env_id", [task.id for task in catalogue.TASKS])
+@pytest.mark.parametrize("env_id", with_needs(task.id for task in catalogue.TASKS))
 def test_a_packed_task_makes_the_same_environment(env_id: str) -> None:
     ours, theirs = tasks.make(env_id), tasks.make(specs.unpack(specs.pack(env_id)))
     for env in (ours, theirs):

@@ -14,16 +14,12 @@ import pytest
 
 from moie.environments import catalogue, spaces, tasks
 from moie.errors import InputError
+from tests.simulators import installed, needs, with_needs
 
-needs_mujoco = pytest.mark.skipif(
-    any(importlib.util.find_spec(module) is None for module in ("mujoco", "imageio")),
-    reason="moie[mujoco] is not installed",
-)
-MUJOCO = [
-    pytest.param(env_id, marks=needs_mujoco)
-    for env_id in ("Hopper-v5", "Walker2d-v5", "HalfCheetah-v5")
-]
+MUJOCO = with_needs(["Hopper-v5", "Walker2d-v5", "HalfCheetah-v5"], "mujoco")
+HARDCORE = with_needs(["BipedalWalkerHardcore-v3"], "box2d")
 IDS = [task.id for task in catalogue.TASKS]
+SHORTS = with_needs(task.short for task in catalogue.TASKS)
 BY_SHORT = {task.short: task for task in catalogue.TASKS}
 SEEDS = (0, 1, 2)
 
@@ -86,7 +82,7 @@ def python(code: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess
 # --- repeatable episodes -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("env_id", [*IDS, "BipedalWalkerHardcore-v3", *MUJOCO])
+@pytest.mark.parametrize("env_id", [*with_needs(IDS), *HARDCORE, *MUJOCO])
 def test_seeded_episodes_repeat_whatever_ran_before(env_id: str) -> None:
     fresh = {seed: episode(tasks.make(env_id), seed) for seed in SEEDS}
     used = tasks.make(env_id)
@@ -95,6 +91,7 @@ def test_seeded_episodes_repeat_whatever_ran_before(env_id: str) -> None:
         assert [episode(used, seed) for seed in order] == [fresh[seed] for seed in order]
 
 
+@needs("bullet")
 def test_contacts_of_earlier_episodes_do_not_survive_a_reset() -> None:
     """Without the cure one of these differs: short episodes, cut anywhere, in another order."""
     ordered, shuffled = tasks.make("HopperBulletEnv-v0"), tasks.make("HopperBulletEnv-v0")
@@ -113,7 +110,7 @@ from moie.environments import tasks
 seen = {i: test_tasks.episode(tasks.make(i), 7) for i in json.loads(sys.argv[1])}
 pathlib.Path("seen.json").write_text(json.dumps(seen))
 """
-    ids = IDS if needs_mujoco.args[0] else [*IDS, "Hopper-v5", "HalfCheetah-v5"]
+    ids = [*installed(IDS), *installed(["Hopper-v5", "HalfCheetah-v5"], "mujoco")]
     done = python(code, json.dumps(ids), cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert [path.name for path in tmp_path.iterdir()] == ["seen.json"]  # no MUJOCO_LOG.TXT
@@ -129,14 +126,14 @@ def test_import_loads_no_simulator_and_no_jax(tmp_path: Path) -> None:
     code = """
 import sys
 from moie.environments import tasks
-tasks.resolve("hopper"), tasks.resolve("bipedal-walker"), tasks.feature_names("ant", 28)
+[tasks.resolve(name) for name in sys.argv[1:]], tasks.feature_names("ant", 28)
 print(*{"jax", "pybullet", "Box2D", "mujoco", "pygame"} & set(sys.modules))
 """
-    assert python(code, cwd=tmp_path).stdout == "\n"
+    assert python(code, *installed(BY_SHORT), cwd=tmp_path).stdout == "\n"
 
 
 def test_an_unseeded_reset_is_random() -> None:
-    first, second = (tasks.make("hopper").reset()[0] for _ in range(2))
+    first, second = (tasks.make("pendulum").reset()[0] for _ in range(2))
     assert not np.array_equal(first, second)
 
 
@@ -146,9 +143,14 @@ def test_make_keeps_the_time_limit_and_drops_the_checker() -> None:
     ends = [env.step(env.action_space.low)[3] for _ in range(200)]
     assert ends.index(True) == 199
     assert "PassiveEnvChecker" not in str(env)
+
+
+@needs("bullet")
+def test_make_keeps_the_time_limit_of_what_it_steps_itself() -> None:
     assert tasks.make("hopper").spec.max_episode_steps == 1000
 
 
+@needs("bullet")
 def test_make_still_asks_for_a_reset_first() -> None:
     env = tasks.make("hopper")
     with pytest.raises(gym.error.ResetNeeded):
@@ -158,9 +160,9 @@ def test_make_still_asks_for_a_reset_first() -> None:
 # --- names ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", catalogue.TASKS, ids=lambda task: task.short)
-def test_every_number_has_one_name(task: catalogue.Task) -> None:
-    env = tasks.make(task.id)
+@pytest.mark.parametrize("short", SHORTS)
+def test_every_number_has_one_name(short: str) -> None:
+    task, env = BY_SHORT[short], tasks.make(short)
     spaces.check(env)
     assert env.observation_space.shape == (len(task.features),)
     assert env.action_space.shape == (len(task.joints),)
@@ -170,6 +172,7 @@ def test_every_number_has_one_name(task: catalogue.Task) -> None:
     assert tasks.joint_names(task.id, len(task.joints)) == task.joints
 
 
+@needs("bullet")
 @pytest.mark.parametrize(
     ("short", "joints"),
     [("hopper", LEG), ("walker2d", WALKER), ("halfcheetah", CHEETAH), ("ant", ANT)],
@@ -183,6 +186,7 @@ def test_walkers_names_are_in_the_robots_order(short: str, joints: dict[str, str
     assert len(task.features) == 8 + len(swings) + len(FEET[short])
 
 
+@needs("bullet")
 @pytest.mark.parametrize("short", ["halfcheetah", "ant"])
 def test_sides_are_as_seen_by_a_robot_that_walks_along_x(short: str) -> None:
     task, env = BY_SHORT[short], tasks.make(short)
@@ -197,6 +201,7 @@ def test_sides_are_as_seen_by_a_robot_that_walks_along_x(short: str) -> None:
             assert ("left" in name) == (y > 0), name
 
 
+@needs("bullet")
 def test_feature_names_say_what_the_inverted_pendulum_returns() -> None:
     env = tasks.make("inverted-pendulum")
     env.reset(seed=0)
@@ -209,6 +214,7 @@ def test_feature_names_say_what_the_inverted_pendulum_returns() -> None:
     )
 
 
+@needs("box2d")
 def test_feature_names_say_what_the_bipedal_walker_returns() -> None:
     env = tasks.make("bipedal-walker")
     env.reset(seed=0)
@@ -259,20 +265,24 @@ def test_unknown_numbers_get_plain_names() -> None:
 # --- which environment ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", catalogue.TASKS, ids=lambda task: task.short)
-def test_short_names_and_ids_resolve(task: catalogue.Task) -> None:
+@pytest.mark.parametrize("short", SHORTS)
+def test_short_names_and_ids_resolve(short: str) -> None:
+    task = BY_SHORT[short]
     assert tasks.resolve(task.short) == tasks.resolve(task.id) == task.id
 
 
 def test_other_ids_resolve_as_gymnasium_spells_them() -> None:
-    for name in (
-        "MountainCarContinuous-v0",
-        "HumanoidBulletEnv-v0",
-        "gymnasium:Pendulum-v1",
-        "pybullet_envs_gymnasium:HopperBulletEnv-v0",
-    ):
+    for name in ("MountainCarContinuous-v0", "gymnasium:Pendulum-v1"):
         assert tasks.resolve(name) == name
     assert tasks.make("gymnasium:Pendulum-v1").spec.id == "Pendulum-v1"
+
+
+@needs("bullet")
+@pytest.mark.parametrize(
+    "name", ["HumanoidBulletEnv-v0", "pybullet_envs_gymnasium:HopperBulletEnv-v0"]
+)
+def test_other_ids_of_pybullet_resolve(name: str) -> None:
+    assert tasks.resolve(name) == name
 
 
 @pytest.mark.parametrize(
@@ -280,7 +290,7 @@ def test_other_ids_resolve_as_gymnasium_spells_them() -> None:
     [
         ("cheetah", "halfcheetah"),
         ("Hopper", "hopper"),
-        ("HoperBulletEnv-v0", "HopperBulletEnv-v0"),
+        pytest.param("HoperBulletEnv-v0", "HopperBulletEnv-v0", marks=needs("bullet")),
         ("Pendulum-v0", "Pendulum-v1"),
         ("zzzzzzzz", "bipedal-walker"),
         ("gymnasium:Pendulun-v1", "Pendulum-v1"),
@@ -324,9 +334,9 @@ def test_what_gymnasium_refuses_is_one_line() -> None:
 # --- position ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("task", catalogue.TASKS, ids=lambda task: task.short)
-def test_position_is_a_number_for_locomotion_only(task: catalogue.Task) -> None:
-    env = tasks.make(task.id)
+@pytest.mark.parametrize("short", SHORTS)
+def test_position_is_a_number_for_locomotion_only(short: str) -> None:
+    task, env = BY_SHORT[short], tasks.make(short)
     env.reset(seed=0)
     start = tasks.position(env)
     assert isinstance(start, float) == task.locomotion
@@ -336,11 +346,17 @@ def test_position_is_a_number_for_locomotion_only(task: catalogue.Task) -> None:
         assert 0 < abs(tasks.position(env) - start) < 1
 
 
-def test_position_is_the_hulls_and_the_torsos() -> None:
-    biped, ant = tasks.make("bipedal-walker"), tasks.make("ant")
+@needs("box2d")
+def test_position_is_the_hulls() -> None:
+    biped = tasks.make("bipedal-walker")
     assert tasks.position(biped) is None  # nothing stands there yet
     biped.reset(seed=0)
     assert tasks.position(biped) == biped.unwrapped.hull.position.x
+
+
+@needs("bullet")
+def test_position_is_the_torsos() -> None:
+    ant = tasks.make("ant")
     ant.reset(seed=0)
     for _ in range(20):
         ant.step(ant.action_space.high)

@@ -20,6 +20,7 @@ from moie.studies.toml_file import SHIPPED, load
 from tests.comparison import synthetic
 from tests.comparison.synthetic import rewritten
 from tests.fuzzing import NASTY, at_most, mutated, mutated_json
+from tests.simulators import needs
 
 SECONDS = 2.0
 EXAMPLE = """
@@ -86,11 +87,13 @@ def read_studies(seeds: range, folder: Path) -> dict[str, int]:
     return counts
 
 
+@needs("bullet")
 def test_a_damaged_study_is_read_or_refused(tmp_path: Path) -> None:
     counts = read_studies(range(120), tmp_path)
     assert min(counts.values()) >= 10
 
 
+@needs("bullet")
 @pytest.mark.slow
 def test_many_damaged_studies_are_read_or_refused(tmp_path: Path) -> None:
     print(read_studies(range(1000, 6000), tmp_path))

@@ -20,6 +20,7 @@ from moie.runs.config import (
     with_settings,
 )
 from moie.runs.presets import PAPER, preset
+from tests.simulators import needs
 
 CHANGED = with_settings(
     RunConfig("Pendulum-v1"), {"seed": 3, "hidden": (8, 4), "bound": 0.1, "experts": 5}
@@ -109,6 +110,8 @@ def test_json_that_is_no_configuration_is_refused(content: Any) -> None:
 # --- presets -------------------------------------------------------------------------------------
 
 
+@needs("bullet")
+@needs("box2d")
 def test_the_papers_tasks_have_the_papers_settings() -> None:
     # Section 5 of the design, from the paper's experiments.
     assert set(PAPER) == {task.id for task in TASKS}
@@ -144,6 +147,8 @@ def test_other_tasks_are_standardised_and_their_temperature_follows_the_features
     assert config.learner.policy.experts == 10
 
 
+@needs("bullet")
+@needs("box2d")
 def test_crisp_standardises_every_task_and_keeps_the_papers_budget() -> None:
     for task in TASKS:
         config = api.task_preset(task.short, "crisp")

@@ -26,6 +26,7 @@ from moie.runs.deployment import first_policy
 from moie.runs.disk import checkpoint
 from moie.runs.disk.directory import RunDirectory
 from tests import probes, tiny
+from tests.simulators import needs
 
 WALK, SCALES, TROUBLE = (f"tests.probes:{name}-v0" for name in ("Walk", "Scales", "Trouble"))
 
@@ -146,6 +147,7 @@ def test_rows_wait_for_their_evaluation_across_a_stop(
     assert_same(run, walk)
 
 
+@needs("bullet")
 def test_the_packaged_environment_gives_the_same_run(tmp_path: Path) -> None:
     runs = [
         tiny.train("hopper", tmp_path / f"{packaged}", packaged_env=packaged).path

@@ -13,6 +13,7 @@ from moie.runs.config import from_json
 from moie.studies.conduct import declaration
 from moie.studies.declaration import Grid, Study, plan
 from moie.studies.toml_file import from_toml, load, shipped
+from tests.simulators import needs
 
 
 def names(text: str) -> list[str]:
@@ -31,6 +32,7 @@ def mistakes(text: str) -> list[str]:
 # --- from grids to runs --------------------------------------------------------------------------
 
 
+@needs("bullet")
 def test_a_grid_is_all_combinations_and_first_seeds_come_first() -> None:
     grid = Grid(("pendulum", "hopper"), ("moie", "ppo"), experts=(5, 20), seeds=2)
     found = [one.name for one in plan(Study("mine", (grid,)))]
@@ -39,6 +41,7 @@ def test_a_grid_is_all_combinations_and_first_seeds_come_first() -> None:
     assert found == [f"{t}/{who}/s{s}" for s in (0, 1) for t in tasks for who in learners]
 
 
+@needs("bullet")
 def test_a_run_has_its_tasks_preset_and_the_studys_settings() -> None:
     study = Study("mine", (Grid("ant", experts=7, seeds=[4], settings={"bound": 0.02}),))
     (one,) = plan(study)
@@ -122,6 +125,7 @@ def test_every_mistake_is_found_whatever_else_is_wrong() -> None:
     assert found.startswith("name: '..', expected letters")
 
 
+@needs("bullet")
 def test_the_study_of_crisp_gives_each_task_its_budget() -> None:
     _, planned = load("crisp")
     assert len(planned) == 5 * 3 * 3 + 5 * 3
@@ -134,6 +138,7 @@ def test_the_study_of_crisp_gives_each_task_its_budget() -> None:
     assert not any(config.standardise for config in paper)
 
 
+@needs("bullet")
 @pytest.mark.parametrize(
     ("name", "runs", "iterations"),
     [
@@ -269,6 +274,7 @@ def test_a_file_that_is_not_there_or_is_not_toml(tmp_path: Path) -> None:
             load(str(tmp_path / "bad.toml"))
 
 
+@needs("bullet")
 def test_what_a_study_leaves_on_disk_has_every_setting_of_every_run() -> None:
     text = "tasks = ['pendulum', 'ant']\nalgorithms = ['moie', 'ppo']\nseeds = 2"
     study, planned = from_toml(text, "mine", "mine.toml")

@@ -24,6 +24,7 @@ from moie.studies import status as status_of
 from moie.studies.cluster import ray_cluster, supervisor
 from moie.studies.cluster.job import Assignment, work
 from tests import probes, tiny
+from tests.simulators import needs
 from tests.studies.processes import (
     RAY,
     assert_same,
@@ -227,6 +228,7 @@ def test_a_run_that_fails_is_listed_and_the_study_goes_on(tmp_path: Path) -> Non
     assert len(list(out.glob("*/*/*"))) == 2  # nothing but the part that was asked for
 
 
+@needs("bullet")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -299,6 +301,7 @@ def test_ctrl_c_does_not_wait_for_a_cluster_that_does_not_answer(deaf: str, tmp_
     assert "stopping the runs" not in said
 
 
+@needs("bullet")
 def test_what_studies_need_is_named_where_it_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
@@ -315,6 +318,7 @@ def test_what_studies_need_is_named_where_it_is_missing(
         assert list(tmp_path.iterdir()) == []
 
 
+@needs("bullet")
 def test_a_status_needs_nothing_else(tmp_path: Path) -> None:
     hide = "import sys; sys.modules |= {n: None for n in ('ray', 'pandas', 'pyarrow', 'scipy')}; "
     run = "from moie.cli.main import main; main(['study', 'smoke', '--status'])"
@@ -375,6 +379,7 @@ def test_runs_with_other_settings_are_all_named(by_hand: Path, tmp_path: Path) -
     assert status.stdout.count(said) == 2
 
 
+@needs("bullet")
 def test_a_part_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(moie.InputError, match="seeds is 7, expected some of those in the study"):
         moie.study_status("smoke", out=tmp_path, seeds=[7])

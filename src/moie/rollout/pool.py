@@ -19,7 +19,8 @@ from moie.errors import EnvironmentFault
 from moie.policy.base import Policy
 from moie.rollout.crew import Crew, Wanted
 from moie.rollout.episode import Episode, Job, Purpose
-from moie.rollout.process import Worker, n_cores
+from moie.rollout.process import Worker
+from moie.system import n_cores
 
 AHEAD = 2  # episodes of a kind that a worker is given at once, where they are many
 

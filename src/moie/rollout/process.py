@@ -8,11 +8,11 @@ import os
 import pickle
 import socket
 import struct
-import subprocess
 import sys
 import time
 from multiprocessing.connection import Connection
 
+from moie import system
 from moie.policy.base import Policy
 from moie.rollout.episode import Job
 
@@ -20,29 +20,16 @@ START_LIMIT = 120.0  # seconds for a worker to import its simulator
 GONE = (EOFError, OSError, pickle.UnpicklingError)  # how the end of a connection shows
 
 
-def n_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Worker:
     """One process, and the episodes that it owes us."""
 
     def __init__(self, spec: bytes, packaged: bool, timeout: float):
         """`timeout`: seconds after which a worker that reads nothing is given up."""
-        ours, theirs = socket.socketpair()
+        environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+        self.process, ours = system.start("moie.rollout.worker", environment)
         whole, part = divmod(timeout, 1)
         limit = struct.pack("ll", int(whole), int(1e6 * part))
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-        environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "moie.rollout.worker", str(theirs.fileno())],
-            pass_fds=(theirs.fileno(),),
-            env=environment | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        theirs.close()
         self.connection = Connection(ours.detach())
         self.urgent: dict[Job, int] = {}  # in the order of asking, with their policies' numbers
         self.patient: dict[Job, int] = {}

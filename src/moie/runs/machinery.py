@@ -6,10 +6,10 @@ from typing import Any
 
 from moie.learn.config import require
 from moie.learn.runtime import prepare
-from moie.rollout.process import n_cores
 from moie.runs.config import whole
 from moie.runs.listening import Callback, Listeners, check_callbacks
 from moie.stopping import stoppable
+from moie.system import n_cores
 
 
 def n_workers(given: int | None) -> int:

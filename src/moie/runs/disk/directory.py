@@ -1,7 +1,6 @@
 """A run on disk: configuration, versions, metrics, checkpoints and the policy file."""
 
 import contextlib
-import fcntl
 import importlib.metadata
 import os
 import platform
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from moie import system
 from moie.errors import Busy, FileError, InputError, shortened
 from moie.files import (
     as_json,
@@ -58,14 +58,10 @@ def versions() -> dict[str, str]:
 
 def host() -> dict[str, str | int]:
     """What kind of machine this is; nothing that names it."""
-    processor = platform.processor()
-    with contextlib.suppress(OSError, StopIteration):
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        processor = next(line for line in lines if line.startswith("model name")).split(":")[1]
     return {
         "system": platform.system(),
         "machine": platform.machine(),
-        "processor": processor.strip(),
+        "processor": system.processor(),
         "cores": os.cpu_count() or 1,
     }
 
@@ -215,7 +211,7 @@ class RunDirectory:
         with file:
             for wait in (0.05, 0.2, None):  # `is_busy` of another process may hold it for a moment
                 try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    system.lock(file)
                     break
                 except BlockingIOError as error:
                     if wait is None:
@@ -227,7 +223,7 @@ class RunDirectory:
         """Whether a process is working on the run now."""
         try:
             with open(self.path / "run.lock") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                system.lock(file, shared=True)
         except BlockingIOError:
             return True
         except OSError:  # no lock yet

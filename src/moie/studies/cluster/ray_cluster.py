@@ -12,11 +12,11 @@ from typing import Any
 
 from moie.errors import ClusterError, InputError
 from moie.learn.config import require
-from moie.rollout.process import n_cores
 from moie.runs.config import to_json
 from moie.runs.machinery import check_timeout
 from moie.studies.cluster.job import Assignment, Outcome, work
 from moie.studies.declaration import Planned
+from moie.system import n_cores
 
 REACH = 10.0
 """Seconds for a cluster to answer."""

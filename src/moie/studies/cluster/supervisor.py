@@ -3,15 +3,14 @@
 import contextlib
 import dataclasses
 import os
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from moie import system
 from moie.environments import specs
 from moie.errors import ClusterError, Stopped
 from moie.files import writing
@@ -145,18 +144,10 @@ class Supervision:
             connection.send(brief)
 
     def _start(self) -> tuple[subprocess.Popen, Connection]:
-        ours, theirs = socket.socketpair()
         with writing(self.log_file), open(self.log_file, "ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "moie.studies.cluster.driver", str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+            process, ours = system.start(
+                "moie.studies.cluster.driver", dict(os.environ), stdout=log, stderr=log
             )
-        theirs.close()
         return process, Connection(ours.detach())
 
     def _heard(self, connection: Connection) -> tuple[str, Any]:
