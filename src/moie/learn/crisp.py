@@ -129,6 +129,13 @@ def _seed(
     return swap.policy, jnp.where(swap.rows != KEPT, swap.rows, rows)
 
 
+def _within_range(config: LearnerConfig, sampled: Sampled) -> Sampled:
+    """Experts that are seeded anew take the actions that were taken: those, within the range."""
+    if not config.crisp.in_range:
+        return sampled
+    return eqx.tree_at(lambda one: one.taken, sampled, jnp.clip(sampled.taken, -1.0, 1.0))
+
+
 def update(
     config: LearnerConfig,
     policy: GaussianPolicy,
@@ -139,21 +146,16 @@ def update(
 ) -> Outcome:
     """One iteration, from the advantages on."""
     assert isinstance(policy, MixturePolicy)
-    first: MixturePolicy = policy
-    keys = Keys.of(key)
+    first, keys = policy, Keys.of(key)
     states, kept = sampled.states, jnp.full((config.policy.experts,), KEPT, jnp.int32)
     present, seeded_rows = jax.lax.cond(
         sampled.iteration == 0,
         lambda: _seed(config, first, own.n_swaps, sampled, keys),
         lambda: (first, kept),
     )
-    anchor = Anchor.of(present, states, sampled.taken)
-    bound = bound_at(config, sampled.progress)
+    anchor, bound = Anchor.of(present, states, sampled.taken), bound_at(config, sampled.progress)
     none = jnp.zeros((), jnp.int32)
-    within_range = sampled
-    if config.crisp.in_range:  # experts that are seeded anew take the actions that were taken
-        clipped = jnp.clip(sampled.taken, -1.0, 1.0)
-        within_range = eqx.tree_at(lambda one: one.taken, sampled, clipped)
+    within_range = _within_range(config, sampled)
     chosen, n_swaps, rows, swaps, deletions = jax.lax.cond(
         sampled.iteration % 2 == 1,
         lambda: change_prototypes(
@@ -168,8 +170,7 @@ def update(
         lambda: (present, own.n_swaps, kept, none, none),
     )
 
-    floor = log_std_floor(config, present, sampled.progress)
-    box = box_of(config, present, floor)
+    box = box_of(config, present, log_std_floor(config, present, sampled.progress))
     price = price_of_blends(config.crisp, sampled.progress)
     within = less_rounding(bound, anchor.means, anchor)
     problem = Problem(states, sampled.taken, sampled.advantages, anchor, sampled.entropy_floor)

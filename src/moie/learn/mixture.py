@@ -88,9 +88,8 @@ def update(
     """One iteration, from the advantages on."""
     assert isinstance(policy, MixturePolicy)
     first: MixturePolicy = policy
-    keys = Keys.of(key)
     kept = jnp.full((config.policy.experts,), KEPT, jnp.int32)
-    states = sampled.states
+    states, keys = sampled.states, Keys.of(key)
 
     def seed():
         seeded = seed_prototypes(first, states, sampled.taken, sampled.advantages)
