@@ -19,7 +19,7 @@ from mkdocs.exceptions import PluginError
 from moie.cli.arguments import Train
 from moie.cli.main import main
 from moie.environments.catalogue import TASKS
-from moie.learn.config import ALGORITHMS
+from moie.learn import registry
 from moie.runs.config import RunConfig, unused_settings
 from moie.runs.presets import PAPER
 
@@ -38,7 +38,8 @@ def _described(kind: type, name: str) -> str:
         text = docstring.value
     else:
         hint: Any = typing.get_type_hints(kind, include_extras=True)[name]
-        text = hint.__metadata__[0].help
+        note = hint.__metadata__[0]
+        text = note.documentation if hasattr(note, "documentation") else note.help
     return re.sub(r"([\[\]|])", r"\\\1", " ".join(text.split()))
 
 
@@ -56,8 +57,9 @@ def _value(default: object) -> str:
 
 
 def _used_by(setting: str) -> str:
-    users = [name for name in ALGORITHMS if setting not in unused_settings(name)]
-    return "all" if len(users) == len(ALGORITHMS) else ", ".join(users)
+    names = registry.names()
+    users = [name for name in names if setting not in unused_settings(name)]
+    return "all" if len(users) == len(names) else ", ".join(users)
 
 
 def settings(_: str) -> str:

@@ -103,7 +103,7 @@ def test_records_speak_of_settings_that_exist_and_of_nothing_twice() -> None:
 
 def test_the_help_names_every_algorithm() -> None:
     shown = tiny.moie_process("train", "pendulum", "--help").stdout
-    words = {word.strip(",;│") for word in shown.split()}
+    words = {word.strip(",;:.()│") for word in shown.split()}
     assert words >= set(registry.names())
 
 

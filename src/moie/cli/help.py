@@ -89,6 +89,12 @@ def _metavar(hint: Any) -> str | None:
     return next((note.metavar for note in _settings(hint) if note.metavar), None)
 
 
+def _documentation(hint: Any) -> list[str]:
+    """What `Doc` says about a field."""
+    notes = getattr(hint, "__metadata__", ())
+    return [note.documentation for note in notes if hasattr(note, "documentation")]
+
+
 def _plain(hint: Any) -> Any:
     """The type without annotations and without None."""
     while hasattr(hint, "__metadata__"):
@@ -128,7 +134,7 @@ def options_of(kind: type, values: object = None) -> list[Option]:
         hint = hints[field.name]
         if dataclasses.is_dataclass(_plain(hint)) or (kind is RunConfig and field.name == "task"):
             continue
-        notes = [note.help for note in _settings(hint)]
+        notes = [note.help for note in _settings(hint)] + _documentation(hint)
         text = texts.get(field.name) or next((note for note in notes if note), "")
         default = field.default if values is None else getattr(values, field.name)
         is_positional = field.default is dataclasses.MISSING and kind is not RunConfig
@@ -139,7 +145,10 @@ def options_of(kind: type, values: object = None) -> list[Option]:
 def _lines(options: list[Option], width: int) -> list[str]:
     lines = []
     for option in options:
-        left, text = f"  {option.left}", textwrap.wrap(option.right, width - INDENT)
+        left, text = (
+            f"  {option.left}",
+            textwrap.wrap(option.right, width - INDENT, break_on_hyphens=False),
+        )
         if len(left) > INDENT - 2:
             lines.append(left)
             left = ""
