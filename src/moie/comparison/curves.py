@@ -154,7 +154,7 @@ def _reading(path: Path) -> Iterator[None]:
     with reading(f"{path} is not a file of curves that moie wrote"):
         try:
             yield
-        except (pa.ArrowNotImplementedError, pa.ArrowException) as error:
+        except pa.ArrowException as error:
             raise ValueError(str(error)) from error
 
 

@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from moie.errors import InputError, shortened
@@ -22,6 +22,7 @@ from moie.runs.config import (
     unknown_setting,
     unused_settings,
     with_schedule,
+    with_seed,
     with_settings,
 )
 from moie.runs.presets import task_preset
@@ -157,7 +158,7 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
                 mistakes.add("settings", error)
                 continue
             where = place(config, varied)
-            yield from (Planned(f"{where}/s{n}", replace(config, seed=n)) for n in seeds)
+            yield from (Planned(f"{where}/s{n}", with_seed(config, n)) for n in seeds)
 
 
 def _too_many(
