@@ -94,6 +94,16 @@ def swap_objective(activations: Float[Array, "N K"], runners_up: int = 3) -> Sca
     return jnp.mean(top[:, 0] - jnp.mean(top, axis=1))
 
 
+def _measured(
+    policy: MixturePolicy, states: Float[Array, "N d"], anchor: Anchor, runners_up: int
+) -> tuple[Scalar, Scalar]:
+    """Objective of a policy's prototypes, and its mean shift from the anchor."""
+    activations = jax.vmap(policy.activation)(states)
+    means = membership_of(policy.magnitude[None, :] * activations) @ policy.actions
+    shift = mean_shift(means, anchor.means, anchor.log_std)
+    return swap_objective(activations, runners_up), shift
+
+
 def swap_prototypes(
     policy: MixturePolicy,
     states: Float[Array, "N d"],
@@ -146,10 +156,7 @@ def swap_prototypes(
         jnp.where(new[:, None], states[rows], policy.prototypes),
     )
     # The kernel's rows are rounded otherwise than the policy: what counts is checked on the policy.
-    activations = jax.vmap(swapped.activation)(states)
-    means = membership_of(swapped.magnitude[None, :] * activations) @ swapped.actions
-    shift = mean_shift(means, anchor.means, anchor.log_std)
-    objective = swap_objective(activations, runners_up)
+    objective, shift = _measured(swapped, states, anchor, runners_up)
     before = swap_objective(present.T, runners_up)
     accept = jnp.any(new) & (shift < bound) & (objective > before)
     return Swap(

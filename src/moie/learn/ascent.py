@@ -123,10 +123,10 @@ def climb(
     """
     adam, start = optax.scale_by_adam(), box.clip(Parameters.of(policy))
     rates = Parameters(
-        config.crisp_rate,  # type: ignore[arg-type]
-        config.crisp_rate,  # type: ignore[arg-type]
-        config.crisp_std_rate,  # type: ignore[arg-type]
-        None if start.log_metric is None else config.metric_rate,  # type: ignore[arg-type]
+        jnp.full_like(start.log_weights, config.crisp_rate),
+        jnp.full_like(start.actions, config.crisp_rate),
+        jnp.full_like(start.log_std, config.crisp_std_rate),
+        None if start.log_metric is None else jnp.full_like(start.log_metric, config.metric_rate),
     )
 
     def loss(parameters: Parameters, index: Int[Array, " M"]) -> Scalar:
