@@ -289,6 +289,22 @@ def test_evaluations_with_runs_that_can_not_be_read_are_not_replaced(
     assert tiny.contents(page.parent) == before
 
 
+def test_a_folder_that_is_a_run_gives_the_run_its_name(
+    pendulum: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_figures: None
+) -> None:
+    for number, name in enumerate(("first/s0", "second/s0", "third/s2")):
+        copy = tiny.copy(pendulum, tmp_path / name)
+        content = json.loads((copy / "run.json").read_text())
+        content["config"]["seed"] = number
+        (copy / "run.json").write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path / "first" / "s0")
+    folders = ["../../third/s2", ".", "../../second/s0"]
+    assert main.main(["compare", *folders, "--out", str(tmp_path / "out")]) == 0
+    facts = json.loads((tmp_path / "out" / "facts.json").read_text())
+    assert [one["runs"] for one in facts["results"]] == [["s0", "second/s0", "s2"]]
+    assert list(collect.read(tmp_path / "third" / "s2").runs) == ["s2"]
+
+
 def test_a_folder_and_its_own_evaluations_are_one(more: Path, without_figures: None) -> None:
     page = moie.compare(more, quiet=True)
     found = merging.read([page.parent / "evaluations.parquet", more])

@@ -55,7 +55,8 @@ def gather(folder: Path) -> Curves:
         raise FileError(f"there are no runs in {folder}")
     tables, runs, unreadable, damaged = [], {}, [], []
     for path in found:
-        name = printable(path.relative_to(folder).as_posix())
+        within = path.relative_to(folder).as_posix() if path != folder else folder.resolve().name
+        name = printable(within)
         try:
             run = RunDirectory.open(path)
             metrics = read_metrics(run.metrics_file)

@@ -111,7 +111,10 @@ def _names(copies: Iterable[Copy], paths: Sequence[Path]) -> dict[tuple[int, str
     for copy in copies:
         name, number = copy.run.name, 2
         if name in taken:
-            name = longer = f"{_label(paths[copy.source])}/{name}"
+            label = _label(paths[copy.source])
+            if label == name:  # the source is the run itself
+                label = paths[copy.source].resolve().parent.name
+            name = longer = f"{label}/{name}"
             while name in taken:
                 name, number = f"{longer}-{number}", number + 1
         names[copy.source, copy.run.name] = name
