@@ -6,7 +6,7 @@ import pytest
 
 import moie
 from moie.comparison import curves
-from moie.comparison.facts.gathering import gather
+from moie.comparison.facts.assembly import make_facts
 from moie.comparison.tables import markdown
 from moie.policy.mixture import Mixture
 from moie.policy.truth import in_range, largest_action
@@ -19,7 +19,7 @@ POLICIES = sorted((RESULTS / "crisp-policies").glob("*.safetensors"))
 @pytest.mark.parametrize("file", FOLDERS, ids=lambda file: file.parent.name)
 def test_published_tables_are_those_of_the_published_evaluations(file: Path) -> None:
     found = curves.read(file)
-    assert markdown(gather(found, file.parent.name)) == (file.parent / "table.md").read_bytes()
+    assert markdown(make_facts(found, file.parent.name)) == (file.parent / "table.md").read_bytes()
     assert found.study is not None
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from moie.comparison.facts.gathering import gather
+from moie.comparison.facts.assembly import make_facts
 from moie.comparison.figures import charts
 from moie.comparison.figures.appearance import Look, looks
 from moie.comparison.figures.labels import letters, wrapped
@@ -95,14 +95,16 @@ LONG = (
 @pytest.fixture(scope="module")
 def long_tasks() -> Facts:
     names = ("moie", "ppo", "trpo-linear", "trpo-diffproto-entropy", "ppo-diffproto-entropy")
-    return gather(synthetic.curves(synthetic.grid(LONG, names, range(2), iterations=400)), "long")
+    return make_facts(
+        synthetic.curves(synthetic.grid(LONG, names, range(2), iterations=400)), "long"
+    )
 
 
 @pytest.fixture(scope="module")
 def pair() -> Facts:
     """Two learners on two tasks."""
     tasks = ("Swing-v0", synthetic.WALKER)
-    return gather(synthetic.curves(synthetic.grid(tasks, ("moie", "ppo"), range(3))), "pair")
+    return make_facts(synthetic.curves(synthetic.grid(tasks, ("moie", "ppo"), range(3))), "pair")
 
 
 def crowd(facts: Facts, names: list[str]) -> Facts:

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from moie.comparison.curves import Curves
-from moie.comparison.facts.gathering import gather
+from moie.comparison.facts.assembly import make_facts
 from moie.comparison.figures.appearance import looks
 from moie.errors import InputError
 from moie.learn import registry
@@ -20,7 +20,7 @@ BUDGET = 20 * BATCH
 
 
 def facts_of(found: Curves, **options: Any) -> dict[str, Any]:
-    return gather(found, "folder", **options)
+    return make_facts(found, "folder", **options)
 
 
 def remarks(found: Curves, **options: Any) -> tuple[list[str], list[str]]:

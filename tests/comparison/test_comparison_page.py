@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from moie.comparison import curves
-from moie.comparison.facts.gathering import gather
+from moie.comparison.facts.assembly import make_facts
 from moie.comparison.figures import charts, rows
 from moie.comparison.notes import wording
 from moie.comparison.tables import plain
@@ -158,7 +158,7 @@ def test_the_table_has_the_facts(folder: Path, facts: dict[str, Any]) -> None:
 def test_the_evaluations_say_the_same_again(folder: Path, facts: dict[str, Any]) -> None:
     found = curves.read(folder / "evaluations.parquet")
     assert found.rows["return_sampled"].notna().all()
-    assert gather(found, "small") == facts
+    assert make_facts(found, "small") == facts
 
 
 @pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}-{size[1]}")

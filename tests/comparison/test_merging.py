@@ -14,7 +14,7 @@ from moie.cli import main
 from moie.comparison import collect, curves, learners, merging
 from moie.comparison.checking import check_study
 from moie.comparison.curves import Curves, Overlap
-from moie.comparison.facts.gathering import gather
+from moie.comparison.facts.assembly import make_facts
 from moie.comparison.figures import charts
 from moie.errors import InputError
 from tests import tiny
@@ -31,7 +31,7 @@ def merged(*sources: list[synthetic.Run] | Curves) -> Curves:
 
 
 def facts_of(found: Curves) -> dict[str, Any]:
-    return gather(found, "folder")
+    return make_facts(found, "folder")
 
 
 def changed(some: synthetic.Run, **columns: Any) -> synthetic.Run:
@@ -153,7 +153,7 @@ def test_studies_are_put_together() -> None:
     found = merged(first, replace(other, study=other.study | {"name": "large"}))
     assert found.study is not None
     assert (found.study["name"], found.study["description"]) == ("small and large", "A test.")
-    plan = sorted((one.seed, one.steps // BATCH) for one in learners.plan_of(found))
+    plan = sorted((one.seed, one.steps // BATCH) for one in learners.plan_of(found.study))
     assert plan == [(0, 20), (1, 40), (2, 40), (3, 40)]
     assert check_study(found.study) == found.study
     assert merged(found, first).study == found.study

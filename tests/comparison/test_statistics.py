@@ -5,8 +5,11 @@ import pytest
 from scipy import stats
 
 from moie.comparison.statistics import (
+    Interval,
+    Scores,
     Statistic,
     alike,
+    bootstrap_interval,
     interquartile_mean,
     mean_interval,
     mean_score,
@@ -14,8 +17,18 @@ from moie.comparison.statistics import (
     probability_of_improvement,
     resampled,
     simulated_coverage,
-    stratified_bootstrap,
 )
+
+
+def evenly(statistic: Statistic, scores: Scores) -> float:
+    """Of the runs as they are."""
+    return float(statistic(scores, alike(scores)))
+
+
+def stratified_bootstrap(
+    statistic: Statistic, scores: Scores, rng: np.random.Generator, samples: int = 2000
+) -> Interval:
+    return bootstrap_interval(statistic, scores, resampled(scores, rng, samples))
 
 
 def test_the_interval_of_a_mean_is_students() -> None:
@@ -38,7 +51,7 @@ def test_the_interquartile_mean_is_scipys_where_every_task_has_as_many_runs(n: i
     rng = np.random.default_rng(n)
     scores = [rng.normal(i, 1 + i, n) for i in range(3)]
     expected = stats.trim_mean(np.concatenate(scores), 0.25)
-    assert interquartile_mean(scores) == pytest.approx(expected)
+    assert evenly(interquartile_mean, scores) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 6])
@@ -46,18 +59,22 @@ def test_runs_at_the_quartiles_count_as_much_as_lies_inside(n: int) -> None:
     rng = np.random.default_rng(n)
     scores = [rng.normal(i, 1 + i, n) for i in range(3)]
     expected = stats.trim_mean(np.repeat(np.concatenate(scores), 4), 0.25)  # parts that do divide
-    assert interquartile_mean(scores) == pytest.approx(expected)
+    assert evenly(interquartile_mean, scores) == pytest.approx(expected)
 
 
 def test_a_task_with_twice_the_runs_does_not_count_twice() -> None:
     few, many = np.array([0.0, 1.0, 2.0, 3.0]), np.array([10.0, 11.0, 12.0, 13.0])
-    assert interquartile_mean([few, many]) == interquartile_mean([few, np.repeat(many, 2)])
-    assert mean_score([few, many]) == mean_score([few, np.repeat(many, 2)]) == 6.5
+    assert evenly(interquartile_mean, [few, many]) == evenly(
+        interquartile_mean, [few, np.repeat(many, 2)]
+    )
+    assert evenly(mean_score, [few, many]) == evenly(mean_score, [few, np.repeat(many, 2)]) == 6.5
 
 
 def test_a_profile_is_the_share_above() -> None:
     scores = [np.array([0.0, 1.0]), np.array([1.0, 1.0, 3.0, 3.0])]
-    np.testing.assert_allclose(performance_profile(scores, [-1, 0, 1, 2]), [1, 0.75, 0.25, 0.25])
+    np.testing.assert_allclose(
+        performance_profile(scores, [-1, 0, 1, 2], alike(scores)), [1, 0.75, 0.25, 0.25]
+    )
 
 
 def test_the_probability_of_improvement_is_mann_and_whitneys() -> None:
@@ -65,9 +82,11 @@ def test_the_probability_of_improvement_is_mann_and_whitneys() -> None:
     ours = [rng.integers(0, 6, 9).astype(float) for _ in range(3)]
     theirs = [rng.integers(1, 7, 5).astype(float) for _ in range(3)]
     us = [stats.mannwhitneyu(a, b).statistic / 45 for a, b in zip(ours, theirs, strict=True)]
-    found = probability_of_improvement(ours, theirs)
+    found = probability_of_improvement(ours, theirs, alike(ours), alike(theirs))
     assert found == pytest.approx(np.mean(us))
-    assert probability_of_improvement(theirs, ours) == pytest.approx(1 - found)
+    assert probability_of_improvement(theirs, ours, alike(theirs), alike(ours)) == pytest.approx(
+        1 - found
+    )
 
 
 def test_the_bootstrap_is_scipys() -> None:
@@ -139,13 +158,15 @@ def test_a_sample_is_the_statistic_of_the_drawn_runs() -> None:
     shares = [np.bincount(index, minlength=6) / 6 for index in drawn]
     again = [runs[index] for runs, index in zip(ours, drawn, strict=True)]
     tau = np.linspace(-1, 1, 7)
-    assert interquartile_mean(ours, shares) == pytest.approx(interquartile_mean(again))
-    assert mean_score(ours, shares) == pytest.approx(mean_score(again))
+    assert interquartile_mean(ours, shares) == pytest.approx(evenly(interquartile_mean, again))
+    assert mean_score(ours, shares) == pytest.approx(evenly(mean_score, again))
     np.testing.assert_allclose(
-        performance_profile(ours, tau, shares), performance_profile(again, tau)
+        performance_profile(ours, tau, shares), performance_profile(again, tau, alike(again))
     )
-    expected = probability_of_improvement(again, theirs)
-    assert probability_of_improvement(ours, theirs, shares) == pytest.approx(expected)
+    expected = probability_of_improvement(again, theirs, alike(again), alike(theirs))
+    assert probability_of_improvement(ours, theirs, shares, alike(theirs)) == pytest.approx(
+        expected
+    )
 
 
 def test_the_bootstrap_never_mixes_tasks() -> None:

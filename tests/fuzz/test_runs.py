@@ -152,7 +152,7 @@ def test_configurations(count: int | None, folder: Path) -> None:
 
 def check_others(folder: Path) -> None:
     """The comparison has the other run, and the study says how it is."""
-    found = collect.gather(folder)
+    found = collect.read_runs(folder)
     assert "whole" in found.runs
     assert len(found.rows[found.rows["run"] == "whole"]) == 5
     assert len(found.runs) + len(found.unreadable) == 2

@@ -10,7 +10,7 @@ import pytest
 
 import moie
 from moie.comparison import collect
-from moie.comparison.facts.gathering import gather
+from moie.comparison.facts.assembly import make_facts
 from moie.comparison.learners import Declared, Grouping
 from moie.errors import InputError
 from moie.learn import registry
@@ -42,7 +42,7 @@ def test_an_algorithm_of_ones_own_trains_resumes_and_is_compared(
     other = tiny.train(WALK, tmp_path / "b", algorithm=own.name, iterations=1)
     tiny.resume(other.path, iterations=2)
     assert tiny.policy_bytes(other.path) == tiny.policy_bytes(run.path)
-    found = gather(collect.gather(run.path.parent), "folder")
+    found = make_facts(collect.read_runs(run.path.parent), "folder")
     assert [one["learner"] for one in found["learners"]] == ["REINFORCE"]
 
 

@@ -147,4 +147,6 @@ def test_the_file_of_an_older_version_is_read(tmp_path: Path) -> None:
     older = curves.read(file)
     assert older.runs[name]["config"] == found.runs[name]["config"]
     assert older.unreadable == ()
-    assert [one.settings for one in plan_of(older)] == [one.settings for one in plan_of(found)]
+    assert [one.settings for one in plan_of(older.study)] == [
+        one.settings for one in plan_of(found.study)
+    ]

@@ -3,10 +3,8 @@
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from moie.comparison.curves import Curves
 from moie.comparison.learners import plan_of
 from moie.errors import InputError
 from moie.runs.config import from_json
@@ -279,7 +277,7 @@ def test_what_a_study_leaves_on_disk_has_every_setting_of_every_run() -> None:
     text = "tasks = ['pendulum', 'ant']\nalgorithms = ['moie', 'ppo']\nseeds = 2"
     study, planned = from_toml(text, "mine", "mine.toml")
     content = json.loads(json.dumps(declaration(study, planned)))
-    again = plan_of(Curves(pd.DataFrame(), {}, content))
+    again = plan_of(content)
     assert [one.name for one in again] == [one.name for one in planned]
     for one, run in zip(again, planned, strict=True):
         assert from_json(one.settings) == run.config

@@ -1,11 +1,11 @@
-"""What files say of runs and studies, checked: JSON may be damaged, or written by an older version.
+"""Checks of what files say about runs and studies: JSON may be damaged, or from an older version.
 
-Whatever is wrong is an error of `moie.files.DAMAGE` or an InputError; who reads the file says
+Whatever is wrong is an error of `moie.files.DAMAGE` or an InputError; whoever reads the file says
 which file it was.
 """
 
 import json
-from typing import Any
+from typing import Any, TypedDict
 
 from moie.errors import shortened
 from moie.learn.config import require
@@ -15,50 +15,81 @@ STUDY_FILE, STUDY_FORMAT = "study.json", "moie-study"
 """The declaration in a study's folder."""
 
 
+class RunFacts(TypedDict):
+    """What run.json says about a run. Older runs did not record versions and host."""
+
+    config: dict[str, Any]
+    versions: dict[str, str]
+    host: dict[str, str | int]
+
+
+class DeclaredRun(TypedDict):
+    """A run that a study wants."""
+
+    run: str
+    settings: dict[str, Any]
+    """Settings that differ from those of the study."""
+
+
+class StudyFacts(TypedDict):
+    """What study.json says."""
+
+    format: str
+    name: str
+    description: str
+    settings: dict[str, Any]
+    runs: list[DeclaredRun]
+
+
 def completed(config: Any) -> dict[str, Any]:
-    """A configuration as JSON has it, with the defaults of settings that are newer; InputError
-    where it is none."""
+    """A configuration as JSON has it, with the defaults of newer settings; InputError where it is
+    none."""
     return json.loads(json.dumps(to_json(from_json(config))))
 
 
-def check_facts(facts: Any) -> dict[str, Any]:
-    """What is known about a run, as run.json has it; versions and host are newer than the rest."""
+def check_facts(facts: Any) -> RunFacts:
+    """The facts about a run, as run.json has them."""
     _check(facts, dict, "what is known about the run", "an object")
-    found = {name: facts.get(name, {}) for name in ("versions", "host")}
-    for name, kinds, expected in (
-        ("versions", str, "an object of texts"),
-        ("host", str | int, "an object of texts and whole numbers"),
+    versions, host = facts.get("versions", {}), facts.get("host", {})
+    for name, content, kinds, expected in (
+        ("versions", versions, str, "an object of texts"),
+        ("host", host, str | int, "an object of texts and whole numbers"),
     ):
-        _check(found[name], dict, name, expected)
-        for value in found[name].values():
+        for value in _check(content, dict, name, expected).values():
             _check(value, kinds, name, expected)
-    return {"config": completed(facts.get("config")), **found}
+    return {"config": completed(facts.get("config")), "versions": versions, "host": host}
 
 
-def check_study(content: Any) -> dict[str, Any]:
+def check_study(content: Any) -> StudyFacts:
     """A study's declaration."""
     _check(content, dict, "the study's declaration", "an object")
-    found = {name: content[name] for name in ("settings", "runs")}
-    texts = {name: content.get(name, "") for name in ("format", "name", "description")}
-    for name, text in texts.items():
-        _check(text, str, name, "a text")
-    declared(found)
-    return texts | found
+    for name in ("format", "name", "description"):
+        _check(content.get(name, ""), str, name, "a text")
+    study: StudyFacts = {
+        "format": content.get("format", ""),
+        "name": content.get("name", ""),
+        "description": content.get("description", ""),
+        "settings": content["settings"],
+        "runs": content["runs"],
+    }
+    declared(study)
+    return study
 
 
-def declared(study: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Name and settings of every run that a study declares. Most differ in nothing but the seed."""
-    shared, known, found = study["settings"], {}, []
+def declared(study: StudyFacts) -> list[tuple[str, dict[str, Any]]]:
+    """Name and settings of every run that a study declares."""
+    completed_settings: dict[str, dict[str, Any]] = {}  # most runs differ in nothing but the seed
+    runs = []
     for one in study["runs"]:
-        settings = {"seed": 0} | shared | one["settings"]
+        settings = {"seed": 0} | study["settings"] | one["settings"]
         seed = settings.pop("seed")
         require(type(seed) is int and 0 <= seed < 2**63, "seed", seed, "zero or more, below 2**63")
         _check(one["run"], str, "a run's name", "a text")
         key = json.dumps(settings)
-        if key not in known:
-            known[key] = flat(completed(settings))
-        found.append((one["run"], known[key] | {"seed": seed}))
-    return found
+        if key not in completed_settings:
+            completed_settings[key] = flat(completed(settings))
+        runs.append((one["run"], completed_settings[key] | {"seed": seed}))
+    return runs
 
 
 def check_texts(content: Any) -> list[str]:

@@ -10,7 +10,14 @@ import pandas as pd
 import pyarrow as pa
 
 from moie.comparison import curves
-from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT, check_facts, check_study
+from moie.comparison.checking import (
+    STUDY_FILE,
+    STUDY_FORMAT,
+    RunFacts,
+    StudyFacts,
+    check_facts,
+    check_study,
+)
 from moie.comparison.curves import ATTENTION, KEYS, Curves, as_frame
 from moie.comparison.notes.wording import printable
 from moie.errors import FileError, InputError
@@ -26,41 +33,41 @@ CURVES_FILE = "curves.parquet"
 def read(path: Path) -> Curves:
     """The curves of a folder of runs, or of a file of curves."""
     if path.is_dir():
-        return gather(path)
+        return read_runs(path)
     if not path.exists():
         raise FileError(f"there is no folder of runs or file of curves at {path}")
     return curves.read(path)
 
 
 def run_directories(folder: Path) -> list[Path]:
-    """All runs at or below a folder, in order, each once; hidden folders are what a killed process
-    left."""
-    found, been = [], set()
-    # other than `rglob` it can bear changes meanwhile
+    """All runs at or below a folder, in order, each once. Hidden folders are what a killed process
+    left behind."""
+    runs, visited = [], set()
+    # `rglob` would fail where folders change in the meantime
     for path, folders, files in os.walk(folder, followlinks=True):
         here = os.path.realpath(path)
-        if here in been or "run.json" in files:
+        if here in visited or "run.json" in files:
             folders.clear()
-        if here not in been and "run.json" in files:
-            found.append(Path(path))
-        been.add(here)
+        if here not in visited and "run.json" in files:
+            runs.append(Path(path))
+        visited.add(here)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-    return sorted(found)
+    return sorted(runs)
 
 
-def gather(folder: Path) -> Curves:
-    """Read every run at or below a folder."""
-    found = run_directories(folder)
-    if not found:
+def read_runs(folder: Path) -> Curves:
+    """The curves of every run at or below a folder."""
+    paths = run_directories(folder)
+    if not paths:
         raise FileError(f"there are no runs in {folder}")
     tables, runs, unreadable, damaged = [], {}, [], []
-    for path in found:
+    for path in paths:
         within = path.relative_to(folder).as_posix() if path != folder else folder.resolve().name
         name = printable(within)
         try:
             run = RunDirectory.open(path)
             metrics = read_metrics(run.metrics_file)
-            table, runs[name] = _one(run, name, metrics)
+            table, runs[name] = _read_run(run, name, metrics)
             tables.append(table)
         except InputError as error:
             unreadable.append(str(error).replace(str(path), name))
@@ -70,7 +77,7 @@ def gather(folder: Path) -> Curves:
     return Curves(
         as_frame(curves.typed(rows)),
         runs,
-        read_study(folder),
+        _read_study(folder),
         tuple(unreadable),
         damaged=tuple(damaged),
     )
@@ -81,19 +88,18 @@ def _empty() -> pa.Table:
 
 
 def _parameters(run: RunDirectory) -> int | None:
-    if not run.policy_file.exists():
-        return None
-    with contextlib.suppress(InputError):  # a damaged policy takes no curve away
-        return load_policy(run.policy_file).n_parameters
+    if run.policy_file.exists():
+        with contextlib.suppress(InputError):  # the curve counts even if the policy is damaged
+            return load_policy(run.policy_file).n_parameters
     return None
 
 
-def _one(run: RunDirectory, name: str, metrics: Metrics) -> tuple[pa.Table, dict[str, Any]]:
-    """Its rows, and what is known about it."""
+def _read_run(run: RunDirectory, name: str, metrics: Metrics) -> tuple[pa.Table, RunFacts]:
+    """Its rows, and the facts about it."""
     config = run.read_config()
-    facts = {"config": to_json(config), "versions": run.started_with(), "host": run.started_on()}
+    content = {"config": to_json(config), "versions": run.started_with(), "host": run.started_on()}
     with reading(f"{run.config_file} cannot be read"):
-        facts = check_facts(json.loads(json.dumps(facts)))
+        facts = check_facts(json.loads(json.dumps(content)))
     learner = config.learner
     keys = {
         "run": name,
@@ -113,19 +119,19 @@ def _one(run: RunDirectory, name: str, metrics: Metrics) -> tuple[pa.Table, dict
 
 
 def _rows(metrics: Metrics, batch_steps: int, keys: dict[str, Any]) -> pa.Table:
-    """The rows of a run's metrics, with keys."""
+    """The rows of a run's metrics, with `keys` as further columns."""
     rows = pd.DataFrame(metrics.rows)
     if rows.empty:
         return _empty()
-    # An evaluation is of the policy that sampled the iteration's batch, not of the one after.
+    # A row evaluates the policy that sampled the iteration's batch, not the one after it.
     rows["learned_steps"] = learned_steps(metrics.rows, batch_steps)
-    if "attention" in rows:  # of the policy after the iteration
+    if "attention" in rows:  # that of the policy after the iteration
         attention = dict(zip(rows["iteration"], rows["attention"], strict=True))
         rows[ATTENTION] = [attention.get(at - 1) for at in rows["iteration"]]
     return curves.typed(pa.Table.from_pandas(rows.assign(**keys), preserve_index=False))
 
 
-def read_study(folder: Path) -> dict[str, Any] | None:
+def _read_study(folder: Path) -> StudyFacts | None:
     """The declaration that a study left in its folder."""
     file = folder / STUDY_FILE
     with reading(f"{file} cannot be read"):

@@ -9,7 +9,7 @@ the key "moie".
 import contextlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from moie.comparison.checking import check_facts, check_study, check_texts
+from moie.comparison.checking import RunFacts, StudyFacts, check_facts, check_study, check_texts
 from moie.errors import InputError, shortened
 from moie.files import parse_json, read_bytes, reading, write_bytes
+from moie.runs.config import flat
 
 FORMAT, VERSION = "moie-curves", 1
 KEYS = {
@@ -38,31 +39,26 @@ KEYS = {
 MOST_ROWS, LARGEST = 10**7, 2**28
 """Rows of a file, and bytes of any part of its header: far more than studies have."""
 COUNTS = ("iteration", "steps", "learned_steps")
-OWN: dict[str, Callable[[Any], Any]] = {
-    "task": lambda config: config["task"],
-    "algorithm": lambda config: config["learner"]["algorithm"],
-    "seed": lambda config: config["seed"],
-}
-"""Columns that repeat a setting, and where the configuration has it."""
+REPEATED = ("task", "algorithm", "seed")
+"""Columns that repeat a setting of the run."""
 ATTENTION = "evaluated_attention"
-"""Column: the attention of the policy that a row's evaluation is of, which is the one before the
-iteration."""
+"""Column with the attention of the policy that a row evaluates: the one before the iteration."""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """A run that two sources have had, and not alike: which of them counts."""
+    """A run that two sources had with different content, and which of them counts."""
 
     run: str
     """The name of the one that counts."""
     source: str
-    """Where that one was."""
+    """The source of the one that counts."""
     other: str
-    """Where the one was that does not count."""
+    """The source of the one that does not."""
     reached: int
     """Steps at the last evaluation of the one that counts; -1 without any."""
     other_reached: int
-    """The same of the other one: fewer, or as many where their numbers differ."""
+    """The same for the other one: fewer, or as many where their numbers differ."""
 
 
 @dataclass(frozen=True)
@@ -70,29 +66,32 @@ class Curves:
     """What some runs have measured, and what is known about them."""
 
     rows: pd.DataFrame
-    runs: dict[str, dict[str, Any]]
-    """By name: `config`, `versions` and `host` as in run.json."""
-    study: dict[str, Any] | None
-    """The content of study.json, where the runs belong to one."""
+    runs: dict[str, RunFacts]
+    """Facts about each run, by its name."""
+    study: StudyFacts | None
+    """The study that the runs belong to, if any."""
     unreadable: tuple[str, ...] = ()
     """What is wrong with runs that could not be read."""
     overlaps: tuple[Overlap, ...] = ()
-    """Of sources that were merged."""
+    """Runs that more than one of the merged sources had."""
     damaged: tuple[str, ...] = ()
     """What is wrong with the metrics of runs whose other rows are here."""
 
+    def evaluations(self) -> dict[str, pd.DataFrame]:
+        """The rows of each run that measure a policy, in the order of steps."""
+        rows = self.rows[is_evaluation(self.rows)].sort_values(["run", "learned_steps"])
+        tables = dict(tuple(rows.groupby("run")))
+        return {name: tables.get(name, rows.iloc[:0]) for name in self.runs}
+
 
 def is_evaluation(rows: pd.DataFrame) -> pd.Series:
-    """Which rows measure a policy. One whose return is not finite has none, but a length."""
-    found = pd.Series(False, index=rows.index)
-    for name in ("return_sampled", "length_sampled"):
-        if name in rows:
-            found |= rows[name].notna()
-    return found
+    """Which rows measure a policy. Where its return is not finite, the length is still there."""
+    measured = [name for name in ("return_sampled", "length_sampled") if name in rows]
+    return rows[measured].notna().any(axis=1)
 
 
 def typed(table: pa.Table) -> pa.Table:
-    """The same rows: first the columns that every file has, then the others, with their types."""
+    """The same rows: first the columns that every file has, then the others, each with its type."""
     missing = [name for name in KEYS if name not in table.column_names]
     if missing:
         raise ValueError(f"there is no {' and no '.join(missing)}")
@@ -102,16 +101,21 @@ def typed(table: pa.Table) -> pa.Table:
 
 
 def as_frame(table: pa.Table) -> pd.DataFrame:
-    """With types that know null."""
+    """A frame whose types know null."""
     return table.replace_schema_metadata().to_pandas(types_mapper=pd.ArrowDtype)
 
 
 def to_bytes(curves: Curves) -> bytes:
     """The content of a Parquet file."""
-    known = {"format": FORMAT, "version": VERSION, "study": curves.study, "runs": curves.runs}
-    known["unreadable"] = list(curves.unreadable)
-    known["damaged"] = list(curves.damaged)
-    known["overlaps"] = [asdict(one) for one in curves.overlaps]
+    known = {
+        "format": FORMAT,
+        "version": VERSION,
+        "study": curves.study,
+        "runs": curves.runs,
+        "unreadable": curves.unreadable,
+        "damaged": curves.damaged,
+        "overlaps": [asdict(one) for one in curves.overlaps],
+    }
     table = typed(pa.Table.from_pandas(curves.rows, preserve_index=False))
     table = table.replace_schema_metadata({"moie": json.dumps(known)})
     buffer = io.BytesIO()
@@ -131,8 +135,8 @@ def write(curves: Curves, path: Path) -> None:
 
 
 def read(path: Path) -> Curves:
-    """The content of a file that `write` made. Runs of which something is wrong or unknown are
-    named, and take no other away."""
+    """The content of a file that `write` made. Runs with which something is wrong are named and
+    left out."""
     with _reading(path):
         table, known = _content(path)
         study = None if known["study"] is None else check_study(known["study"])
@@ -159,7 +163,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _content(path: Path) -> tuple[pa.Table, dict[str, Any]]:
-    """The table, and what its metadata has under our key."""
+    """The table, and the metadata under our key."""
     file = pq.ParquetFile(
         pa.BufferReader(read_bytes(path)),
         page_checksum_verification=True,
@@ -170,22 +174,23 @@ def _content(path: Path) -> tuple[pa.Table, dict[str, Any]]:
         raise ValueError(f"it has {file.metadata.num_rows} rows, expected at most {MOST_ROWS}")
     known = parse_json((file.schema_arrow.metadata or {})[b"moie"])
     if known["format"] != FORMAT or known["version"] > VERSION:
-        found = f"{shortened(known['format'])} {shortened(known['version'])}"
-        raise ValueError(f"its format is {found}")
+        raise ValueError(
+            f"its format is {shortened(known['format'])} {shortened(known['version'])}"
+        )
     return file.read(), known
 
 
 def _overlap(content: Any) -> Overlap:
-    found = Overlap(**content)
+    overlap = Overlap(**content)
     for item in fields(Overlap):
-        value = getattr(found, item.name)
+        value = getattr(overlap, item.name)
         if type(value) is not item.type:
             raise ValueError(f"{item.name} of an overlap is {shortened(value)}")
-    return found
+    return overlap
 
 
-def _good_runs(rows: pd.DataFrame, content: Any) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """What is known about the runs with which nothing is wrong, and what is wrong with others."""
+def _good_runs(rows: pd.DataFrame, content: Any) -> tuple[dict[str, RunFacts], list[str]]:
+    """Facts about the runs with which nothing is wrong, and what is wrong with the others."""
     runs, wrong = {}, []
     for name, facts in content.items():
         try:
@@ -203,21 +208,22 @@ def _good_runs(rows: pd.DataFrame, content: Any) -> tuple[dict[str, dict[str, An
     return runs, wrong
 
 
-def faults(rows: pd.DataFrame, runs: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Of these runs, those whose rows cannot be theirs, and why."""
+def faults(rows: pd.DataFrame, runs: dict[str, RunFacts]) -> dict[str, str]:
+    """Names of the runs whose rows cannot be theirs, and why."""
     rows = rows[rows["run"].isin(list(runs))]
-    found = [(rows[name].isna(), f"{name} is missing in a row") for name in COUNTS]
-    found += [(rows[name] < 0, f"{name} is below zero in a row") for name in COUNTS]
-    found += [(rows["parameters"] < 1, "parameters are below one in a row")]
-    for name, of in OWN.items():
-        expected = rows["run"].map({run: of(facts["config"]) for run, facts in runs.items()})
+    checks = [(rows[name].isna(), f"{name} is missing in a row") for name in COUNTS]
+    checks += [(rows[name] < 0, f"{name} is below zero in a row") for name in COUNTS]
+    checks += [(rows["parameters"] < 1, "parameters are below one in a row")]
+    settings = {run: flat(facts["config"]) for run, facts in runs.items()}
+    for name in REPEATED:
+        expected = rows["run"].map({run: own[name] for run, own in settings.items()})
         other = rows[name].isna() | (rows[name].astype(object) != expected.astype(object))
-        found.append((other, f"{name} is not that of its configuration in a row"))
+        checks.append((other, f"{name} is not that of its configuration in a row"))
     measured = rows[is_evaluation(rows)]
     twice = measured.duplicated(["run", "learned_steps"])
-    found.append((twice, "two evaluations are of the same steps"))
+    checks.append((twice, "two evaluations are of the same steps"))
     faulty: dict[str, str] = {}
-    for where, fault in found:
+    for where, fault in checks:
         some = rows["run"].loc[where.index[where.fillna(False).astype(bool)]]
         faulty |= {name: fault for name in some.unique() if name not in faulty}
     return faulty
@@ -225,7 +231,7 @@ def faults(rows: pd.DataFrame, runs: dict[str, dict[str, Any]]) -> dict[str, str
 
 def damaged(path: Path) -> list[str]:
     """Names of the runs in a file that `read` leaves out."""
-    found = read(path)
+    readable = read(path).runs
     with _reading(path):
         table, known = _content(path)
-        return sorted({*known["runs"], *table["run"].to_pylist()} - set(found.runs))
+        return sorted({*known["runs"], *table["run"].to_pylist()} - set(readable))

@@ -10,14 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from moie.comparison.checking import declared
-from moie.comparison.curves import ATTENTION, Curves, is_evaluation
+from moie.comparison.checking import RunFacts, StudyFacts, declared
+from moie.comparison.curves import ATTENTION, Curves
 from moie.learn import registry
 from moie.runs.config import ONLY_SHOWN, flat, unused_settings
 
@@ -41,17 +41,20 @@ NOT_THE_LEARNER = (
 )
 """Settings that tell runs of one learner apart, or that its name has anyway."""
 LARGEST = 1e100
+"""Larger numbers do not count: the sums of their squares would not be finite."""
 Array = NDArray[np.float64]
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, order=True)
 class Learner:
-    """Who learns, by what tells it from the others."""
+    """An algorithm, and what tells it from others of its kind."""
 
     rank: int
-    """Of the algorithm, in the paper's order."""
+    """Rank of the algorithm, in the paper's order."""
     experts: int
-    """Zero where there are none."""
+    """Number of experts, or zero."""
     differing: tuple[tuple[str, str], ...]
     """Settings that differ among runs of one task, and their values as JSON."""
 
@@ -61,7 +64,7 @@ class Learner:
 
     @property
     def name(self) -> str:
-        """As figures and tables have it."""
+        """Its name in figures and tables."""
         who = registry.algorithm(self.algorithm)
         words = who.title + (f" K={self.experts}" if self.experts else "") + who.title_end
         return ", ".join([words, *(said(name, value) for name, value in self.differing)])
@@ -69,12 +72,12 @@ class Learner:
 
 def said(name: str, value: str) -> str:
     """A setting in words: "temperature 0.5"."""
-    found = json.loads(value)
-    if isinstance(found, bool):
-        found = "on" if found else "off"
-    elif isinstance(found, list):
-        found = "x".join(map(str, found))
-    return f"{name.replace('_', ' ')} {found}"
+    content = json.loads(value)
+    if isinstance(content, bool):
+        content = "on" if content else "off"
+    elif isinstance(content, list):
+        content = "x".join(map(str, content))
+    return f"{name.replace('_', ' ')} {content}"
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Declared:
 
     name: str
     settings: dict[str, Any]
-    """All, by name, without the nesting."""
+    """All settings by name, without the nesting."""
 
     @property
     def task(self) -> str:
@@ -95,7 +98,7 @@ class Declared:
 
     @property
     def steps(self) -> int:
-        """That it is to learn from; the first iteration has more where it finds the scale."""
+        """Steps that it is to learn from; the first iteration has more where it finds the scale."""
         batches = self.settings["iterations"]
         if self.settings["standardise"]:
             batches += self.settings["scaling_batches"] - 1
@@ -110,8 +113,8 @@ class Declared:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Task, learner with all its settings, and seed: runs with the same are one run, which may
-        have gone on longer in one place than in another."""
+        """Task, learner with all its settings, and seed. Runs with the same identity are one run,
+        which may have gone on longer in one place than in another."""
         return self.task, self.base, tuple(sorted(self.choices.items())), self.seed
 
     @cached_property
@@ -132,7 +135,7 @@ class Run(Declared):
     at: NDArray[np.int64]
     """Steps that the evaluated policies had learned from."""
     measured: dict[str, Array] = field(repr=False)
-    """MEASURES at these steps; NaN where there is none, or none that is finite."""
+    """MEASURES at these steps; NaN where a number is missing or not finite."""
 
     @property
     def reached(self) -> int:
@@ -141,64 +144,60 @@ class Run(Declared):
 
     @property
     def is_complete(self) -> bool:
-        """As far as it was to go."""
+        """Whether it has come as far as it was to go."""
         return self.reached >= self.steps
 
 
 def runs_of(curves: Curves) -> list[Run]:
     """All runs, in order of their names."""
-    rows = curves.rows[is_evaluation(curves.rows)]
-    wanted = [n for n in ("run", "learned_steps", "parameters", *MEASURES.values()) if n in rows]
-    rows = rows[wanted].sort_values(["run", "learned_steps"])
-    tables = dict(tuple(rows.groupby("run")))
-    found = []
-    for name, known in sorted(curves.runs.items()):
-        table = tables.get(name, rows.iloc[:0])
-        parameters = table["parameters"].dropna()
-        run = Run(
-            name=name,
-            settings=flat(known["config"]),
-            parameters=int(parameters.iloc[0]) if len(parameters) else None,
-            versions=known.get("versions") or {},
-            host=known.get("host") or {},
-            at=table["learned_steps"].to_numpy(dtype=np.int64),
-            measured={name: _numbers(table, column) for name, column in MEASURES.items()},
-        )
-        found.append(run)
-    return found
+    tables = curves.evaluations()
+    return [_run(name, facts, tables[name]) for name, facts in sorted(curves.runs.items())]
+
+
+def _run(name: str, facts: RunFacts, table: pd.DataFrame) -> Run:
+    parameters = table["parameters"].dropna()
+    return Run(
+        name=name,
+        settings=flat(facts["config"]),
+        parameters=int(parameters.iloc[0]) if len(parameters) else None,
+        versions=facts["versions"],
+        host=facts["host"],
+        at=table["learned_steps"].to_numpy(dtype=np.int64),
+        measured={measure: _numbers(table, column) for measure, column in MEASURES.items()},
+    )
 
 
 def _numbers(table: pd.DataFrame, column: str) -> Array:
-    """A column; NaN for whatever is not finite, or so large that sums of squares would not be."""
+    """A column, with NaN for whatever is missing, not finite or too large."""
     if column not in table:
         return np.full(len(table), np.nan)
-    found = table[column].to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.abs(found) < LARGEST, found, np.nan)
+    values = table[column].to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where(np.abs(values) < LARGEST, values, np.nan)
 
 
-def plan_of(curves: Curves) -> list[Declared]:
-    """The runs that the study declares; none without a study."""
-    if curves.study is None:
-        return []
-    return planned_by(curves.study)
+def plan_of(study: StudyFacts | None) -> list[Declared]:
+    """The runs that a study declares; none without a study."""
+    return [] if study is None else [Declared(name, settings) for name, settings in declared(study)]
 
 
-def planned_by(study: dict[str, Any]) -> list[Declared]:
-    """The runs of a declaration."""
-    return [Declared(name, settings) for name, settings in declared(study)]
+def by_key(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """All values of each key, in their order."""
+    values: dict[Key, list[Value]] = defaultdict(list)
+    for key, value in pairs:
+        values[key].append(value)
+    return dict(values)
 
 
 class Grouping:
     """From a run to its learner."""
 
     def __init__(self, runs: Iterable[Declared]):
-        """`runs`: all that exist or are planned, because all may differ from each other."""
-        choices: dict[tuple[str, tuple[str, int]], list[dict[str, str]]] = defaultdict(list)
-        for run in runs:
-            choices[run.task, run.base].append(run.choices)
+        """`runs`: all that exist or are planned, because any two of them may differ."""
         self.differing: dict[tuple[str, int], set[str]] = defaultdict(set)
+        """Settings that differ, by algorithm and number of experts."""
         self.mixed: dict[tuple[str, int], list[str]] = defaultdict(list)
-        """Tasks on which a learner's settings differ."""
+        """Tasks on which they differ."""
+        choices = by_key(((run.task, run.base), run.choices) for run in runs)
         for (task, base), some in choices.items():
             names = set().union(*some)
             differing = {n for n in names if len({one.get(n, "null") for one in some}) > 1}

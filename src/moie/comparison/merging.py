@@ -1,10 +1,9 @@
-"""Runs of several folders and files, compared as if they all lay in one folder.
+"""Runs of several folders and files, compared as if they were all in one folder.
 
-The same run in two places counts once: as it is where it went further. Where both went equally far
+A run that is in two places counts once: the copy that went further. Where both went equally far
 their numbers should agree; if they do not, the first place counts, and the comparison says so.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +14,15 @@ import pandas as pd
 import pyarrow as pa
 
 from moie.comparison import collect, curves
+from moie.comparison.checking import DeclaredRun, StudyFacts
 from moie.comparison.curves import KEYS, Curves, Overlap
-from moie.comparison.learners import Declared, Run, planned_by, runs_of
-from moie.comparison.notes.wording import listed
+from moie.comparison.learners import Declared, Run, by_key, plan_of, runs_of
+from moie.comparison.notes.wording import joined
 
 UNNAMED = ("evaluations", "curves")
-"""Files that are better called by their folder."""
+"""Names of files that say less than that of their folder."""
+Names = dict[tuple[int, str], str]
+"""New names of runs, by source and old name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +42,18 @@ class Copy:
 
 def read(paths: Sequence[Path]) -> Curves:
     """The curves of all of these folders of runs and files of curves."""
-    found = [collect.read(path) for path in paths]
-    return found[0] if len(found) == 1 else merged(paths, found)
+    sources = [collect.read(path) for path in paths]
+    return sources[0] if len(sources) == 1 else merged(paths, sources)
 
 
-def merged(paths: Sequence[Path], found: Sequence[Curves]) -> Curves:
-    """The evaluations of all, and what is known about the runs. `paths`: where they are from."""
-    copies: dict[tuple[Any, ...], list[Copy]] = defaultdict(list)
-    for source, one in enumerate(found):
-        for copy in _copies(source, one):
-            copies[copy.run.identity].append(copy)
+def merged(paths: Sequence[Path], sources: Sequence[Curves]) -> Curves:
+    """The evaluations of all sources, and the facts about their runs. `paths`: of the sources."""
+    copies = by_key(
+        (run.identity, Copy(i, run, tables[run.name]))
+        for i, source in enumerate(sources)
+        for tables in [source.evaluations()]
+        for run in runs_of(source)
+    )
     kept, overlaps = [], []
     for some in copies.values():
         mine, others = _chosen(some)
@@ -57,24 +61,18 @@ def merged(paths: Sequence[Path], found: Sequence[Curves]) -> Curves:
         overlaps += [(mine, other) for other in others]
     names = _names(sorted(kept, key=lambda copy: (copy.source, copy.run.name)), paths)
     return Curves(
-        rows=_rows(found, names),
-        runs=dict(sorted((new, found[i].runs[old]) for (i, old), new in names.items())),
-        study=_study([one.study for one in found if one.study is not None]),
-        unreadable=tuple(dict.fromkeys(text for one in found for text in one.unreadable)),
-        damaged=tuple(dict.fromkeys(text for one in found for text in one.damaged)),
-        overlaps=(*_earlier(found, names), *(_overlap(*two, names, paths) for two in overlaps)),
+        rows=_rows(kept, names),
+        runs=dict(sorted((new, sources[i].runs[old]) for (i, old), new in names.items())),
+        study=_study([one.study for one in sources if one.study is not None]),
+        unreadable=tuple(dict.fromkeys(text for one in sources for text in one.unreadable)),
+        damaged=tuple(dict.fromkeys(text for one in sources for text in one.damaged)),
+        overlaps=(*_earlier(sources, names), *(_overlap(*two, names, paths) for two in overlaps)),
     )
 
 
-def _copies(source: int, of: Curves) -> list[Copy]:
-    rows = of.rows[curves.is_evaluation(of.rows)].sort_values("learned_steps")
-    tables = dict(tuple(rows.groupby("run")))
-    return [Copy(source, run, tables.get(run.name, rows.iloc[:0])) for run in runs_of(of)]
-
-
 def _chosen(copies: list[Copy]) -> tuple[Copy, list[Copy]]:
-    """The copy of a run that counts, and those in other sources that are shorter or not like it.
-    Copies in the source of the chosen one are left to the comparison, which names them."""
+    """The copy of a run that counts, and those in other sources that are shorter or differ from it.
+    Further copies in its own source are left to the comparison, which names them."""
     furthest = max(copy.run.reached for copy in copies)
     longest = [copy for copy in copies if copy.run.reached == furthest]
     alike = [copy for copy in longest if _agree(longest[0], copy)]
@@ -84,7 +82,7 @@ def _chosen(copies: list[Copy]) -> tuple[Copy, list[Copy]]:
 
 
 def _agree(one: Copy, other: Copy) -> bool:
-    """Whether all numbers that both have are the same, times aside."""
+    """Whether all numbers that both have are the same, except times."""
     if not np.array_equal(one.run.at, other.run.at):
         return False
     names = set(one.rows.columns) & set(other.rows.columns) - set(KEYS)
@@ -103,18 +101,16 @@ def _label(path: Path) -> str:
     return path.parent.name if path.stem in UNNAMED else path.stem
 
 
-def _names(copies: Iterable[Copy], paths: Sequence[Path]) -> dict[tuple[int, str], str]:
-    """New names by source and old name: the old one, with the source before it where another run
-    has that."""
-    names: dict[tuple[int, str], str] = {}
+def _names(copies: Iterable[Copy], paths: Sequence[Path]) -> Names:
+    """The old names, with the source before them where another run has the same."""
+    names: Names = {}
     taken: set[str] = set()
     for copy in copies:
-        name, number = copy.run.name, 2
+        name, number, path = copy.run.name, 2, paths[copy.source]
         if name in taken:
-            label = _label(paths[copy.source])
-            if label == name:  # the source is the run itself
-                label = paths[copy.source].resolve().parent.name
-            name = longer = f"{label}/{name}"
+            label = _label(path)  # of a folder that is the run itself, its parent says more
+            longer = f"{path.resolve().parent.name if label == name else label}/{name}"
+            name = longer
             while name in taken:
                 name, number = f"{longer}-{number}", number + 1
         names[copy.source, copy.run.name] = name
@@ -122,14 +118,10 @@ def _names(copies: Iterable[Copy], paths: Sequence[Path]) -> dict[tuple[int, str
     return names
 
 
-def _rows(found: Sequence[Curves], names: dict[tuple[int, str], str]) -> pd.DataFrame:
+def _rows(copies: Iterable[Copy], names: Names) -> pd.DataFrame:
     """The evaluations of the runs that count, under their new names."""
-    tables = []
-    for source, one in enumerate(found):
-        new = {old: name for (at, old), name in names.items() if at == source}
-        rows = one.rows[curves.is_evaluation(one.rows) & one.rows["run"].isin(list(new))]
-        rows = rows.assign(run=[new[name] for name in rows["run"]])
-        tables.append(curves.typed(pa.Table.from_pandas(rows, preserve_index=False)))
+    frames = [copy.rows.assign(run=names[copy.source, copy.run.name]) for copy in copies]
+    tables = [curves.typed(pa.Table.from_pandas(one, preserve_index=False)) for one in frames]
     table = pa.concat_tables(
         [table.replace_schema_metadata() for table in tables], promote_options="default"
     )
@@ -137,9 +129,7 @@ def _rows(found: Sequence[Curves], names: dict[tuple[int, str], str]) -> pd.Data
     return curves.as_frame(curves.typed(table))
 
 
-def _overlap(
-    mine: Copy, other: Copy, names: dict[tuple[int, str], str], paths: Sequence[Path]
-) -> Overlap:
+def _overlap(mine: Copy, other: Copy, names: Names, paths: Sequence[Path]) -> Overlap:
     return Overlap(
         run=names[mine.source, mine.run.name],
         source=paths[mine.source].as_posix(),
@@ -149,37 +139,39 @@ def _overlap(
     )
 
 
-def _earlier(found: Sequence[Curves], names: dict[tuple[int, str], str]) -> list[Overlap]:
-    """What was said when a source was merged itself, of runs that still count."""
+def _earlier(sources: Sequence[Curves], names: Names) -> list[Overlap]:
+    """Overlaps from when a source was merged itself, of runs that still count."""
     return [
-        replace(overlap, run=names[source, overlap.run])
-        for source, one in enumerate(found)
-        for overlap in one.overlaps
-        if (source, overlap.run) in names
+        replace(overlap, run=names[i, overlap.run])
+        for i, source in enumerate(sources)
+        for overlap in source.overlaps
+        if (i, overlap.run) in names
     ]
 
 
-def _study(studies: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _study(studies: list[StudyFacts]) -> StudyFacts | None:
     """A declaration of all runs that any of the studies wants, each as long as the longest."""
     if not studies:
         return None
     first, *others = studies
-    planned: dict[tuple[Any, ...], Declared] = {one.identity: one for one in planned_by(first)}
+    planned = {one.identity: one for one in plan_of(first)}
     is_whole = True
-    for one in [one for study in others for one in planned_by(study)]:
+    for one in [one for study in others for one in plan_of(study)]:
         known = planned.get(one.identity)
         if known is None or one.steps > known.steps:
             planned[one.identity], is_whole = one, False
     if is_whole:
         return first
-    shared = first["settings"]
-    runs = []
-    for one in planned.values():
-        own = {name: v for name, v in one.settings.items() if shared.get(name) != v}
-        runs.append({"run": one.name, "settings": own})
-    texts = {
-        key: list(dict.fromkeys(study[key] for study in studies if study.get(key)))
-        for key in ("name", "description")
+    descriptions = [one["description"] for one in studies]
+    return {
+        "format": first["format"],
+        "name": joined(dict.fromkeys(one["name"] for one in studies if one["name"])),
+        "description": " ".join(dict.fromkeys(filter(None, descriptions))),
+        "settings": first["settings"],
+        "runs": [_declared(one, first["settings"]) for one in planned.values()],
     }
-    said = {"name": listed(texts["name"]), "description": " ".join(texts["description"])}
-    return first | said | {"runs": runs}
+
+
+def _declared(run: Declared, shared: dict[str, Any]) -> DeclaredRun:
+    own = {name: value for name, value in run.settings.items() if shared.get(name) != value}
+    return {"run": run.name, "settings": own}

@@ -1,21 +1,22 @@
 """Which evaluations of which runs are compared: all of a task at the same number of steps."""
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moie.comparison.learners import Array, Declared, Grouping, Learner, Run
+from moie.comparison.learners import Array, Declared, Grouping, Learner, Run, by_key
 from moie.errors import InputError
 
 LAST_PART = 0.1
 """Evaluations in this last part of the budget make the final return."""
+Place = Literal["compared", "unmeasured", "short", "broken"]
 
 
 @dataclass(frozen=True)
 class Group:
-    """The runs of a learner on a task that are compared, one a seed and in order of seeds."""
+    """The compared runs of a learner on a task: one for each seed, in order of seeds."""
 
     task: str
     learner: Learner
@@ -27,12 +28,17 @@ class Group:
         return [run.seed for run in self.runs]
 
     @property
+    def choices(self) -> dict[str, str]:
+        """Settings that its runs share, as JSON."""
+        return self.runs[0].choices
+
+    @property
     def common(self) -> NDArray[np.int64]:
         """Steps at which every run was evaluated."""
-        found = self.runs[0].at
+        steps = self.runs[0].at
         for run in self.runs[1:]:
-            found = np.intersect1d(found, run.at)
-        return found[found <= self.budget]
+            steps = np.intersect1d(steps, run.at)
+        return steps[steps <= self.budget]
 
     def curve(self, measure: str) -> Array:
         """[runs, common steps]."""
@@ -41,17 +47,14 @@ class Group:
         return np.asarray(rows, dtype=np.float64)
 
     def finals(self, measure: str) -> Array:
-        """Of each run: the mean of its evaluations in the last tenth of the budget, or of the last
-        one before it."""
-        found = []
-        for run in self.runs:
-            late = last_part(run, self.budget)
-            found.append(run.measured[measure][late].mean())
-        return np.asarray(found)
+        """For each run, the mean of its evaluations in the last tenth of the budget, or the last
+        evaluation before it."""
+        late = [run.measured[measure][last_part(run, self.budget)] for run in self.runs]
+        return np.asarray([values.mean() for values in late])
 
 
 def last_part(run: Run, budget: int) -> NDArray[np.int64]:
-    """Which of its evaluations make the final return; at least one."""
+    """Indices of the evaluations that make the final return; at least one."""
     within = np.flatnonzero(run.at <= budget)
     late = within[is_late(run.at[within], budget)]
     return late if len(late) else within[-1:]
@@ -62,7 +65,7 @@ def is_late(at: NDArray[np.int64], budget: int) -> NDArray[np.bool_]:
     return (budget - at < LAST_PART * budget - 1e-3) | (at == budget)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Selection:
     """What is compared, and what is not and why."""
 
@@ -70,19 +73,19 @@ class Selection:
     plan: list[Declared]
     grouping: Grouping
     steps: int | None
-    """That the caller asked for."""
-    budgets: dict[str, int] = field(default_factory=dict)
-    """Of each task: the steps at which it is compared."""
-    groups: list[Group] = field(default_factory=list)
+    """Steps that the caller asked for."""
+    budgets: dict[str, int]
+    """Steps at which each task is compared."""
+    groups: list[Group]
     """In order of tasks and learners."""
-    short: list[Run] = field(default_factory=list)
-    """Not that far."""
-    broken: list[Run] = field(default_factory=list)
-    """Without a finite return where the final one is measured."""
-    unmeasured: list[Run] = field(default_factory=list)
-    """Without an evaluation in the budget."""
-    doubles: list[tuple[Run, list[Run]]] = field(default_factory=list)
-    """One that is compared, and others with its settings and seed that are not."""
+    short: list[Run]
+    """Runs that have not come as far as the budget."""
+    broken: list[Run]
+    """Runs without a finite return where the final one is measured."""
+    unmeasured: list[Run]
+    """Runs without an evaluation in the budget."""
+    doubles: list[tuple[Run, list[Run]]]
+    """A compared run, and others with its settings and seed that are not compared."""
 
     @property
     def tasks(self) -> list[str]:
@@ -90,72 +93,73 @@ class Selection:
 
     @property
     def learners(self) -> list[Learner]:
-        """That are compared on some task."""
+        """Learners that are compared on some task."""
         return sorted({group.learner for group in self.groups})
 
+    @property
+    def compared(self) -> list[Run]:
+        return [run for group in self.groups for run in group.runs]
+
+    def on(self, task: str) -> list[Group]:
+        return [group for group in self.groups if group.task == task]
+
     def group(self, task: str, learner: Learner) -> Group | None:
-        for one in self.groups:
-            if (one.task, one.learner) == (task, learner):
-                return one
-        return None
+        return next((group for group in self.on(task) if group.learner == learner), None)
 
     def on_all(self, tasks: list[str]) -> list[Learner]:
-        """Learners that are compared on all of these."""
+        """Learners that are compared on all of these tasks."""
         return [a for a in self.learners if all(self.group(task, a) for task in tasks)]
 
 
 def select(runs: list[Run], plan: list[Declared], steps: int | None = None) -> Selection:
-    """Every task at its budget: the fewest steps that a complete run of it has, or where none is
-    complete, the most that one was evaluated at; with `steps`, the last evaluation up to them."""
-    found = Selection(runs, plan, Grouping([*runs, *plan]), steps)
-    by_task: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        by_task[run.task].append(run)
-    for task in sorted(by_task):
-        at = np.concatenate([run.at for run in by_task[task]])
-        at = at[at <= (np.inf if steps is None else steps)]
-        if not len(at):
-            found.unmeasured += by_task[task]
-            continue
-        complete = [run.reached for run in by_task[task] if run.is_complete]
-        is_free = steps is None and bool(complete)
-        found.budgets[task] = min(complete) if is_free else int(at.max())
-        _add_task(found, task, by_task[task])
-    if not found.groups:
+    """Compare every task at its budget, with one run for each learner and seed."""
+    grouping = Grouping([*runs, *plan])
+    of_task = by_key((run.task, run) for run in runs)
+    budgets = {task: _budget(some, steps) for task, some in of_task.items()}
+    by_task = sorted(runs, key=lambda run: run.task)
+    places = by_key((_place(run, budgets[run.task]), run) for run in by_task)
+    if "compared" not in places:
         asked = "" if steps is None else f" at {steps:,} steps or before"
-        why = "no run ends with a finite return" if found.broken else "no run was evaluated"
+        why = "no run ends with a finite return" if "broken" in places else "no run was evaluated"
         raise InputError(f"there is nothing to compare: {why}{asked}")
-    return found
+
+    def by_seed(some: list[Run]) -> dict[tuple[str, Learner, int], list[Run]]:
+        return by_key(((run.task, grouping.learner(run), run.seed), run) for run in some)
+
+    usable = dict(sorted(by_seed(places["compared"]).items()))
+    chosen = by_key(((task, who), some[0]) for (task, who, _), some in usable.items())
+    counted = {some[0].name for some in usable.values()}
+    spare = by_seed([run for run in by_task if run.name not in counted])
+    budgets = {task: budgets[task] for task, _ in chosen}
+    return Selection(
+        runs=runs,
+        plan=plan,
+        grouping=grouping,
+        steps=steps,
+        budgets=budgets,
+        groups=[Group(task, who, budgets[task], some) for (task, who), some in chosen.items()],
+        short=places.get("short", []),
+        broken=places.get("broken", []),
+        unmeasured=places.get("unmeasured", []),
+        doubles=[(some[0], spare[key]) for key, some in usable.items() if key in spare],
+    )
 
 
-def _add_task(found: Selection, task: str, runs: list[Run]) -> None:
-    budget = found.budgets[task]
-    usable: dict[tuple[Learner, int], list[Run]] = defaultdict(list)
-    others: dict[tuple[Learner, int], list[Run]] = defaultdict(list)
-    for run in runs:
-        key = found.grouping.learner(run), run.seed
-        left_out = _left_out(found, run, budget)
-        if left_out is None:
-            usable[key].append(run)
-        else:
-            left_out.append(run)
-            others[key].append(run)
-    learners: dict[Learner, list[Run]] = defaultdict(list)
-    for key, some in sorted(usable.items()):
-        learners[key[0]].append(some[0])
-        spare = [*some[1:], *others[key]]
-        if spare:
-            found.doubles.append((some[0], spare))
-    found.groups += [Group(task, who, budget, of_it) for who, of_it in learners.items()]
-    if not learners:  # no run ends with a finite return
-        del found.budgets[task]
+def _budget(runs: list[Run], steps: int | None) -> int:
+    """The fewest steps of a complete run of a task or, if none is complete, the most at which one
+    was evaluated; with `steps`, the last evaluation up to them. -1 if there is none."""
+    complete = [run.reached for run in runs if run.is_complete]
+    if steps is None and complete:
+        return min(complete)
+    at = np.concatenate([run.at for run in runs])
+    return int(at[at <= (np.inf if steps is None else steps)].max(initial=-1))
 
 
-def _left_out(found: Selection, run: Run, budget: int) -> list[Run] | None:
-    """Where a run belongs that is not compared."""
+def _place(run: Run, budget: int) -> Place:
+    """Where a run belongs."""
     if not len(run.at) or run.at[0] > budget:
-        return found.unmeasured
+        return "unmeasured"
     if run.reached < budget:
-        return found.short
+        return "short"
     final = run.measured["return_sampled"][last_part(run, budget)]
-    return None if np.isfinite(final).all() else found.broken
+    return "compared" if np.isfinite(final).all() else "broken"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from moie.comparison import curves, merging
 from moie.comparison.curves import Curves
-from moie.comparison.facts.gathering import gather
+from moie.comparison.facts.assembly import make_facts
 from moie.comparison.figures import charts
 from moie.comparison.page import page
 from moie.comparison.tables import markdown
@@ -41,7 +41,7 @@ def compare(
     check_writable(out)
     check()
     with progress.stage("statistics", 1):
-        facts = gather(found, (paths[0] if len(paths) == 1 else out).resolve().name, steps)
+        facts = make_facts(found, (paths[0] if len(paths) == 1 else out).resolve().name, steps)
     content = {FACTS: as_json(facts), TABLE: markdown(facts), ROWS: _evaluations(found)}
     drawn = draw_all(charts.FIGURES, facts, content, progress, check)
     content[PAGE] = page(facts, drawn)

@@ -74,4 +74,4 @@ def run_study(
 def write_curves(folder: Path) -> None:
     """The curves of all runs that there are, in one file."""
     if collect.run_directories(folder):
-        curves.write(collect.gather(folder), folder / collect.CURVES_FILE)
+        curves.write(collect.read_runs(folder), folder / collect.CURVES_FILE)

@@ -9,23 +9,25 @@ from moie.comparison.facts import schema
 from moie.comparison.facts.schema import Aggregate, Coverage, Profile, Scale
 from moie.comparison.learners import Learner
 from moie.comparison.selection import Selection
-from moie.comparison.statistics import Array, Interval, Scores, Shares
+from moie.comparison.statistics import Array, Scores, Shares, Statistic
 
+Sample = tuple[Scores, Shares]
+"""Scores of a learner, and its bootstrap samples."""
 SEED = 0
-"""Of the bootstrap: the same runs give the same page."""
+"""Seed of the bootstrap: the same runs give the same page."""
 FEW = 20
-"""With fewer runs a task than this, how much the intervals promise is simulated."""
+"""Where a task has fewer runs than this, the coverage of the intervals is simulated."""
 CLEARLY = 0.02
-"""Below the level, for a simulation of few hundred repeats."""
+"""How far below the level the coverage has to be, in a simulation of a few hundred repeats."""
 MOST_THRESHOLDS = 400
-"""Of a performance profile."""
+"""The most thresholds that a performance profile has."""
 
 
 def scale(selection: Selection, task: str) -> Scale | None:
-    """What counts as zero and one on a task: the untrained policy, mean over all compared runs, and
-    the largest mean final return of a learner. None where no untrained policy was evaluated, or
-    nobody has become better than that by more than untrained policies differ."""
-    groups = [group for group in selection.groups if group.task == task]
+    """Zero and one on a task: the untrained policy, mean over all compared runs, and the largest
+    mean final return of a learner. None where no untrained policy was evaluated, or where no
+    learner became better than that by more than untrained policies differ."""
+    groups = selection.on(task)
     runs = [run for group in groups for run in group.runs]
     first = np.asarray([run.measured["return_sampled"][0] for run in runs if run.at[0] == 0])
     first = first[np.isfinite(first)]
@@ -41,27 +43,26 @@ def scale(selection: Selection, task: str) -> Scale | None:
 
 
 def _scores(selection: Selection, learner: Learner, scales: dict[str, Scale]) -> Scores:
-    found = []
-    for task, known in scales.items():
+    scores = []
+    for task, scale in scales.items():
         group = selection.group(task, learner)
         assert group is not None  # only learners with runs on every task come here
-        low, high = known["untrained"], known["best"]
-        found.append((group.finals("return_sampled") - low) / (high - low))
-    return found
+        low, high = scale["untrained"], scale["best"]
+        scores.append((group.finals("return_sampled") - low) / (high - low))
+    return scores
 
 
 def aggregate(selection: Selection, scales: dict[str, Scale | None]) -> Aggregate | None:
-    """Scores of all learners that have runs on every task with a scale; None where there is nothing
-    to put together."""
+    """Scores of all learners that have runs on every task with a scale; None where there are
+    none."""
     known = {task: one for task, one in scales.items() if one is not None}
     learners = selection.on_all(list(known))
     if not known or not learners:
         return None
     rng = np.random.default_rng(SEED)
     scores = [_scores(selection, learner, known) for learner in learners]
-    shares = [statistics.resampled(one, rng) for one in scores]
-    tau = _thresholds(scores)
-    each = list(zip(scores, shares, strict=True))
+    each = [(one, statistics.resampled(one, rng)) for one in scores]
+    thresholds = _thresholds(scores)
     return {
         "tasks": list(known),
         "learners": [learner.name for learner in learners],
@@ -69,24 +70,24 @@ def aggregate(selection: Selection, scales: dict[str, Scale | None]) -> Aggregat
         "samples": statistics.SAMPLES,
         "iqm": [_interval(statistics.interquartile_mean, *one) for one in each],
         "mean": [_interval(statistics.mean_score, *one) for one in each],
-        "thresholds": tau.tolist(),
-        "profiles": [_profile(*one, tau) for one in each],
+        "thresholds": thresholds.tolist(),
+        "profiles": [_profile(*one, thresholds) for one in each],
         "improvement": [[_improvement(mine, other) for other in each] for mine in each],
         "coverage": _coverage(scores),
     }
 
 
 def _thresholds(scores: list[Scores]) -> Array:
-    """Where profiles jump: at the scores themselves, from below all of them. Of very many every
-    second, third, ... is left."""
-    found = np.unique(np.concatenate([runs for one in scores for runs in one]))
-    kept = np.linspace(0, len(found) - 1, min(len(found), MOST_THRESHOLDS)).round().astype(int)
-    return np.concatenate([[min(0.0, found[0] - 0.05)], found[kept]])
+    """Where profiles jump: at the scores themselves, after a first threshold below all of them.
+    Very many scores are thinned out evenly."""
+    jumps = np.unique(np.concatenate([runs for one in scores for runs in one]))
+    kept = np.linspace(0, len(jumps) - 1, min(len(jumps), MOST_THRESHOLDS)).round().astype(int)
+    return np.concatenate([[min(0.0, jumps[0] - 0.05)], jumps[kept]])
 
 
 def _coverage(scores: list[Scores]) -> Coverage | None:
-    """How often the worst of the intervals would hold the truth, if runs are few and that is
-    clearly less often than it promises."""
+    """How often the worst of the intervals would hold the truth; None unless runs are few and that
+    is clearly less often than it promises."""
     layouts = {tuple(sorted(len(runs) for runs in one)) for one in scores}
     few = [layout for layout in layouts if 2 <= layout[0] < FEW]
     if not few:
@@ -98,33 +99,26 @@ def _coverage(scores: list[Scores]) -> Coverage | None:
     return {"fewest": worst[0], "tasks": len(worst), "held": held}
 
 
-def as_facts(found: Interval) -> Any:
-    """An interval of numbers or of lists of them."""
-    return {
-        "value": found.value.tolist(),
-        "low": found.low.tolist(),
-        "high": found.high.tolist(),
-    }
+def _interval(statistic: Statistic, scores: Scores, shares: Shares) -> Any:
+    """Value and ends: numbers, or lists of them where the statistic has several."""
+    interval = statistics.bootstrap_interval(statistic, scores, shares)
+    return {name: end.tolist() for name, end in interval._asdict().items()}
 
 
-def _interval(statistic: statistics.Statistic, scores: Scores, shares: Shares) -> schema.Interval:
-    value = statistic(scores, statistics.alike(scores))
-    return as_facts(statistics.percentile_interval(value, statistic(scores, shares), scores))
+def _profile(scores: Scores, shares: Shares, thresholds: Array) -> Profile:
+    def profile(scores: Scores, shares: Shares) -> Array:
+        return statistics.performance_profile(scores, thresholds, shares)
+
+    return _interval(profile, scores, shares)
 
 
-def _profile(scores: Scores, shares: Shares, tau: Array) -> Profile:
-    value = statistics.performance_profile(scores, tau)
-    drawn = statistics.performance_profile(scores, tau, shares)
-    return as_facts(statistics.percentile_interval(value, drawn, scores))
-
-
-def _improvement(
-    mine: tuple[Scores, Shares], other: tuple[Scores, Shares]
-) -> schema.Interval | None:
+def _improvement(mine: Sample, other: Sample) -> schema.Interval | None:
     """None for a learner and itself."""
     if mine is other:
         return None
-    value = statistics.probability_of_improvement(mine[0], other[0])
-    drawn = statistics.probability_of_improvement(mine[0], other[0], mine[1], other[1])
-    found = statistics.percentile_interval(value, drawn, [*mine[0], *other[0]])
-    return as_facts(found)
+    n = len(mine[0])
+
+    def improvement(scores: Scores, shares: Shares) -> Array:
+        return statistics.probability_of_improvement(scores[:n], scores[n:], shares[:n], shares[n:])
+
+    return _interval(improvement, [*mine[0], *other[0]], [*mine[1], *other[1]])

@@ -21,7 +21,7 @@ class Estimate(TypedDict):
 
 
 class Attention(Estimate):
-    """Of the runs that recorded it."""
+    """An estimate over the runs that recorded attention."""
 
     seeds: list[int]
 
@@ -52,14 +52,14 @@ class Result(TypedDict):
     learner: str
     parameters: int | None
     n: int
-    """Runs."""
+    """Number of runs."""
     seeds: list[int]
     runs: list[str]
     final: Final
     curve: Curve
     distance: Curve | None
     settings: dict[str, list[Any]]
-    """Those that the learner uses, each with all values that runs have."""
+    """Settings that the learner uses, each with all values that runs have."""
     is_front: bool
     """No other result of the task is better with as few parameters, or as good with fewer."""
     is_attention_front: bool
@@ -67,7 +67,7 @@ class Result(TypedDict):
 
 
 class Scale(TypedDict):
-    """What counts as zero and one on a task."""
+    """The returns that count as zero and one on a task."""
 
     untrained: float
     best: float
@@ -152,7 +152,7 @@ class Host(TypedDict):
 
 
 class Facts(TypedDict):
-    """Everything."""
+    """All facts of a comparison."""
 
     format: str
     version: int
@@ -160,7 +160,7 @@ class Facts(TypedDict):
     description: str
     steps_asked: int | None
     level: float
-    """Of all intervals."""
+    """Level of all intervals."""
     last_part: float
     """Share of the compared steps whose evaluations make up a final return."""
     attention_tolerance: float

@@ -1,20 +1,24 @@
-"""In what compared runs are not alike: evaluations, settings, versions, machines, numbers."""
+"""How compared runs differ: in evaluations, settings, versions, machines and what they recorded."""
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from moie.comparison.learners import Run, said
-from moie.comparison.notes.wording import host_name, listed, runs, seeds
+from moie.comparison.learners import Run, by_key, said
+from moie.comparison.notes.wording import host_name, joined, runs, seeds, seeds_were
 from moie.comparison.selection import Group, Selection, is_late, last_part
 from moie.learn import registry
 
+Values = tuple[tuple[str, tuple[str, ...]], ...]
+"""Values of a setting, and the names that have each of them."""
 
-def unlike(of: Selection) -> list[str]:
-    """All of that, in sentences."""
+
+def differences(of: Selection) -> list[str]:
+    """All differences, in sentences."""
     return [
         *_schedules(of),
+        *_evaluations(of),
         *_last(of),
         *_episodes(of),
         *_distances(of),
@@ -28,200 +32,164 @@ def unlike(of: Selection) -> list[str]:
     ]
 
 
-def _schedules(of: Selection) -> list[str]:
-    """Runs and learners that were evaluated more or less often."""
-    said_of = []
+def _schedules(of: Selection) -> Iterator[str]:
+    """Learners whose runs were not evaluated equally often."""
     for group in of.groups:
         every = sorted({run.settings["evaluation_every"] for run in group.runs})
         if len(every) > 1:
-            said_of.append(
+            yield (
                 f"{group.task}: runs of {group.learner.name} were evaluated every "
-                f"{listed([str(n) for n in every])} iterations; its curve has the "
+                f"{joined(map(str, every))} iterations; its curve has the "
                 f"{len(group.common)} steps that all have."
             )
+
+
+def _evaluations(of: Selection) -> Iterator[str]:
+    for task, counts in _differing(of, lambda group, run: len(last_part(run, group.budget))):
+        each = joined(f"{n} ({names})" for n, names in counts)
+        yield (
+            f"{task}: final returns are means of different numbers of evaluations: {each}; those "
+            "of fewer vary more."
+        )
+
+
+def _episodes(of: Selection) -> Iterator[str]:
+    for task, counts in _differing(of, lambda _, run: run.settings["evaluation_episodes"]):
+        each = joined(f"{n} episodes ({names})" for n, names in counts)
+        yield f"{task}: evaluations have {each}."
+
+
+def _differing(
+    of: Selection, number: Callable[[Group, Run], int]
+) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    """Tasks whose compared runs differ in a number, with its values and the learners that have
+    them."""
     for task in of.tasks:
-        counts = _differing(of, task, lambda group, run: len(last_part(run, group.budget)))
-        if counts:
-            each = [f"{n} ({names})" for n, names in counts.items()]
-            said_of.append(
-                f"{task}: final returns are means of different numbers of evaluations: "
-                f"{listed(each)}; those of fewer vary more."
-            )
-    return said_of
+        pairs = ((number(g, run), g.learner.name) for g in of.on(task) for run in g.runs)
+        names = by_key(pairs)
+        if len(names) > 1:
+            yield task, [(n, joined(sorted(set(some)))) for n, some in sorted(names.items())]
 
 
-def _differing(of: Selection, task: str, number: Callable[[Group, Run], int]) -> dict[int, str]:
-    """A number that compared runs of a task have, and the learners that have it; nothing where all
-    have the same."""
-    found: dict[int, set[str]] = defaultdict(set)
+def _last(of: Selection) -> Iterator[str]:
+    """Final returns that are not from the last part of the steps."""
     for group in of.groups:
-        for run in group.runs if group.task == task else []:
-            found[number(group, run)].add(group.learner.name)
-    each = {n: listed(sorted(names)) for n, names in sorted(found.items())}
-    return each if len(each) > 1 else {}
-
-
-def _last(of: Selection) -> list[str]:
-    """Final returns that are not of the last part of the steps."""
-    said_of = []
-    for group in of.groups:
-        early: dict[int, list[int]] = defaultdict(list)
-        for run in group.runs:
-            last = run.at[last_part(run, group.budget)][-1:]
-            if not is_late(last, group.budget).all():
-                early[int(last[0])].append(run.seed)
-        for last_at, some in sorted(early.items()):
-            said_of.append(
-                f"{group.task}: {group.learner.name} {seeds(some)} "
-                f"{'were' if len(some) > 1 else 'was'} last evaluated at {last_at:,} of "
-                f"{group.budget:,} steps; this counts as the final return."
+        last = [(run.at[last_part(run, group.budget)][-1], run.seed) for run in group.runs]
+        early = by_key((at, seed) for at, seed in last if not is_late(at, group.budget))
+        for at, some in sorted(early.items()):
+            yield (
+                f"{group.task}: {group.learner.name} {seeds_were(some)} last evaluated at {at:,} "
+                f"of {group.budget:,} steps; this counts as the final return."
             )
-    return said_of
 
 
-def _episodes(of: Selection) -> list[str]:
-    said_of = []
-    for task in of.tasks:
-        counts = _differing(of, task, lambda _, run: run.settings["evaluation_episodes"])
-        if counts:
-            each = [f"{n} episodes ({names})" for n, names in counts.items()]
-            said_of.append(f"{task}: evaluations have {listed(each)}.")
-    return said_of
+def _recorded(groups: list[Group], measure: str) -> list[tuple[Group, list[int], list[int]]]:
+    """Seeds of each group with and without a measure; nothing where no run has it."""
+    each = []
+    for group in groups:
+        known, its_seeds = np.isfinite(group.finals(measure)), np.asarray(group.seeds)
+        each.append((group, its_seeds[known].tolist(), its_seeds[~known].tolist()))
+    return each if any(known for _, known, _ in each) else []
 
 
 def _distances(of: Selection) -> list[str]:
-    """Locomotion of which some runs do not say how far it went."""
-    said_of = []
-    for task in of.tasks:
-        groups = [group for group in of.groups if group.task == task]
-        known = [np.isfinite(group.finals("distance_sampled")) for group in groups]
-        if not any(one.any() for one in known):
-            continue
-        for group, has in zip(groups, known, strict=True):
-            if not has.all():
-                some = [seed for seed, one in zip(group.seeds, has, strict=True) if not one]
-                said_of.append(
-                    f"{task}: the distance of {group.learner.name} is left out, because it is not "
-                    f"known of {seeds(some)}."
-                )
-    return said_of
-
-
-def _attention(of: Selection) -> list[str]:
-    """Mixtures of which some runs, or all, did not record how many lines one has to look at, beside
-    others that did."""
-    said_of, silent = [], defaultdict(list)
-    with_experts = [g for g in of.groups if registry.algorithm(g.learner.algorithm).has_experts]
-    known = [np.isfinite(group.finals("attention")) for group in with_experts]
-    if not any(one.any() for one in known):
-        return []
-    for group, has in zip(with_experts, known, strict=True):
-        if not has.any():
-            silent[group.learner.name].append(group.task)
-        elif not has.all():
-            some = [seed for seed, one in zip(group.seeds, has, strict=True) if one]
-            others = set(group.seeds) - set(some)
-            said_of.append(
-                f"{group.task}: the attention of {group.learner.name} is that of {seeds(some)}; "
-                f"{seeds(others)} did not record it."
-            )
-    each = [f"{name} on {listed(tasks)}" for name, tasks in silent.items()]
-    return said_of + ([f"Attention was not recorded for {'; '.join(each)}."] if each else [])
-
-
-def _sizes(of: Selection) -> list[str]:
-    """A learner's policies have the same number of parameters, or something is wrong."""
-    said_of = []
-    for group in of.groups:
-        found = {run.parameters for run in group.runs if run.parameters is not None}
-        if len(found) > 1:
-            said_of.append(
-                f"{group.task}: policies of {group.learner.name} have "
-                f"{listed([f'{n:,}' for n in sorted(found)])} parameters; the largest counts."
-            )
-    return said_of
-
-
-def _settings_between_learners(of: Selection) -> list[str]:
-    """Settings that learners of a task share, and that differ all the same: what looks like the
-    algorithm or the number of experts may be them. Those that a learner's name has are known."""
-    same: dict[tuple[str, tuple[tuple[str, tuple[str, ...]], ...]], list[str]] = defaultdict(list)
-    for task in of.tasks:
-        groups = [group for group in of.groups if group.task == task]
-        for name in sorted(set().union(*(group.runs[0].choices for group in groups))):
-            by_value: dict[str, list[str]] = defaultdict(list)
-            for group in groups:
-                choices = group.runs[0].choices
-                if name in choices and name not in dict(group.learner.differing):
-                    by_value[choices[name]].append(group.learner.name)
-            if len(by_value) > 1:
-                values = tuple((value, tuple(names)) for value, names in by_value.items())
-                same[name, values].append(task)
+    """Locomotion learners some of whose runs do not say how far they went."""
     return [
-        f"{listed(tasks)}: learners differ in {name.replace('_', ' ')}, too: "
-        + "; ".join(f"{said(name, value)} ({listed(names)})" for value, names in values)
-        + "."
-        for (name, values), tasks in same.items()
+        f"{task}: the distance of {group.learner.name} is left out, because it is not known of "
+        f"{seeds(unknown)}."
+        for task in of.tasks
+        for group, _, unknown in _recorded(of.on(task), "distance_sampled")
+        if unknown
     ]
 
 
-def _settings_between_tasks(of: Selection) -> list[str]:
-    """A learner may have other settings on other tasks, as the paper's has."""
-    same: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
+def _attention(of: Selection) -> Iterator[str]:
+    """Mixtures whose runs did not all record how many lines one has to look at, though others
+    did."""
+    mixtures = [g for g in of.groups if registry.algorithm(g.learner.algorithm).has_experts]
+    each = _recorded(mixtures, "attention")
+    for group, known, unknown in each:
+        if known and unknown:
+            yield (
+                f"{group.task}: the attention of {group.learner.name} is that of {seeds(known)}; "
+                f"{seeds(unknown)} did not record it."
+            )
+    silent = [group for group, known, _ in each if not known]
+    if silent:
+        yield f"Attention was not recorded for {_learners_on_tasks(silent)}."
+
+
+def _learners_on_tasks(groups: list[Group]) -> str:
+    by_learner = by_key((group.learner.name, group.task) for group in groups)
+    return "; ".join(f"{name} on {joined(tasks)}" for name, tasks in by_learner.items())
+
+
+def _sizes(of: Selection) -> Iterator[str]:
+    """A learner's policies have the same number of parameters, or something is wrong."""
+    for group in of.groups:
+        sizes = {run.parameters for run in group.runs if run.parameters is not None}
+        if len(sizes) > 1:
+            yield (
+                f"{group.task}: policies of {group.learner.name} have "
+                f"{joined(f'{n:,}' for n in sorted(sizes))} parameters; the largest counts."
+            )
+
+
+def _settings_between_learners(of: Selection) -> Iterator[str]:
+    """Settings in which the learners of a task differ besides those in their names: what looks like
+    an effect of the algorithm or the number of experts may be one of the setting."""
+    differing = ((one, task) for task in of.tasks for one in _differing_settings(of.on(task)))
+    for (setting, values), tasks in by_key(differing).items():
+        each = "; ".join(f"{said(setting, value)} ({joined(names)})" for value, names in values)
+        yield f"{joined(tasks)}: learners differ in {setting.replace('_', ' ')}, too: {each}."
+
+
+def _differing_settings(groups: list[Group]) -> Iterator[tuple[str, Values]]:
+    """Settings in which learners of a task differ, and who has which value."""
+    for setting in sorted(set().union(*(group.choices for group in groups))):
+        by_value = by_key(
+            (group.choices[setting], group.learner.name)
+            for group in groups
+            if setting in group.choices and setting not in dict(group.learner.differing)
+        )
+        if len(by_value) > 1:
+            yield setting, tuple((value, tuple(names)) for value, names in by_value.items())
+
+
+def _settings_between_tasks(of: Selection) -> Iterator[str]:
+    """A learner may have different settings on different tasks, as the paper's has."""
+    learners: list[tuple[Values, str]] = []
     for learner in of.learners:
         groups = [group for group in of.groups if group.learner == learner]
-        names = sorted(set().union(*(group.runs[0].choices for group in groups)))
-        for name in names:
-            of_task = [(g.task, g.runs[0].choices.get(name, "null")) for g in groups]
-            if len({value for _, value in of_task}) > 1:
-                same[tuple((said(name, value), task) for task, value in of_task)].append(
-                    learner.name
-                )
-    said_of = []
-    for differing, names in same.items():
-        by_value: dict[str, list[str]] = defaultdict(list)
-        for value, task in differing:
-            by_value[value].append(task)
-        each = [f"{value} on {listed(tasks)}" for value, tasks in by_value.items()]
-        said_of.append(f"Settings differ between tasks: {listed(names)}: {'; '.join(each)}.")
-    return said_of
+        for name in sorted(set().union(*(group.choices for group in groups))):
+            tasks = by_key((said(name, g.choices.get(name, "null")), g.task) for g in groups)
+            if len(tasks) > 1:
+                values = tuple((value, tuple(some)) for value, some in tasks.items())
+                learners.append((values, learner.name))
+    for values, names in by_key(learners).items():
+        each = "; ".join(f"{value} on {joined(some)}" for value, some in values)
+        yield f"Settings differ between tasks: {joined(names)}: {each}."
 
 
-def _used(of: Selection) -> list[Run]:
-    return [run for group in of.groups for run in group.runs]
-
-
-def _versions(of: Selection) -> list[str]:
-    said_of = []
-    for package in sorted(set().union(*(run.versions for run in _used(of)))):
-        counts: dict[str, int] = defaultdict(int)
-        for run in _used(of):
-            counts[run.versions.get(package, "none")] += 1
+def _versions(of: Selection) -> Iterator[str]:
+    for package in sorted(set().union(*(run.versions for run in of.compared))):
+        counts = Counter(run.versions.get(package, "none") for run in of.compared)
         if len(counts) > 1:
-            each = [f"{version} in {runs(n)}" for version, n in sorted(counts.items())]
-            said_of.append(f"Versions of {package} differ: {listed(each)}.")
-    return said_of
+            each = joined(f"{version} in {runs(n)}" for version, n in sorted(counts.items()))
+            yield f"Versions of {package} differ: {each}."
 
 
-def _hosts(of: Selection) -> list[str]:
-    counts: dict[str, int] = defaultdict(int)
-    for run in _used(of):
-        counts[host_name(run.host)] += 1
-    if len(counts) < 2:
-        return []
-    each = [f"{name}: {runs(n)}" for name, n in sorted(counts.items())]
-    return [f"Machines differ, or are not recorded: {'; '.join(each)}."]
+def _hosts(of: Selection) -> Iterator[str]:
+    counts = Counter(host_name(run.host) for run in of.compared)
+    if len(counts) > 1:
+        each = "; ".join(f"{name}: {runs(n)}" for name, n in sorted(counts.items()))
+        yield f"Machines differ, or are not recorded: {each}."
 
 
-def _single(of: Selection) -> list[str]:
-    """One run says nothing about how much runs differ."""
+def _single(of: Selection) -> Iterator[str]:
+    """One run does not show how much runs differ."""
     single = [group for group in of.groups if len(group.runs) == 1]
-    if not single:
-        return []
     if len(single) == len(of.groups):
-        return ["Every learner has one seed a task: there are no intervals."]
-    by_learner: dict[str, list[str]] = defaultdict(list)
-    for group in single:
-        by_learner[group.learner.name].append(group.task)
-    each = [f"{name} on {listed(tasks)}" for name, tasks in by_learner.items()]
-    return [f"No interval, because there is one seed: {'; '.join(each)}."]
+        yield "Every learner has one seed a task: there are no intervals."
+    elif single:
+        yield f"No interval, because there is one seed: {_learners_on_tasks(single)}."

@@ -1,6 +1,6 @@
-"""Words for lists: of seeds, of names, of what a machine is; and texts that can be shown."""
+"""Words for seeds, runs, lists and machines; and texts that can be printed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -19,21 +19,32 @@ def seeds(numbers: Iterable[int]) -> str:
     return f"seed{'s' if len(some) > 1 else ''} {ranges(some)}"
 
 
+def seeds_are(numbers: Iterable[int]) -> str:
+    """ "seed 5 is", "seeds 0-2 are"."""
+    return f"{seeds(numbers)} {'are' if len(set(numbers)) > 1 else 'is'}"
+
+
+def seeds_were(numbers: Iterable[int]) -> str:
+    return f"{seeds(numbers)} {'were' if len(set(numbers)) > 1 else 'was'}"
+
+
 def runs(n: int) -> str:
     """ "1 run", "2 runs"."""
     return f"{n} run{'' if n == 1 else 's'}"
 
 
-def listed(words: Sequence[str]) -> str:
-    """ "a, b and c"; names with a comma of their own are parted by semicolons."""
+def joined(texts: Iterable[str]) -> str:
+    """ "a, b and c"; texts with a comma of their own are separated by semicolons."""
+    words = list(texts)
     if len(words) < 2:
         return "".join(words)
-    between = "; " if any(", " in word for word in words) else ", "
-    return between.join(words[:-1]) + (between if between == "; " else " ") + f"and {words[-1]}"
+    if any(", " in word for word in words):
+        return "; ".join([*words[:-1], f"and {words[-1]}"])
+    return ", ".join(words[:-1]) + f" and {words[-1]}"
 
 
 def host_name(host: dict[str, Any]) -> str:
-    """The kind of machine in a few words."""
+    """A kind of machine, in a few words."""
     if not host:
         return "not recorded"
     words = [host.get("processor"), host.get("machine"), host.get("system")]
@@ -42,16 +53,16 @@ def host_name(host: dict[str, Any]) -> str:
 
 
 def printable(text: str) -> str:
-    """In one line, with escapes for what cannot be printed: control characters, marks that turn
-    the direction of a text, parts of a name of a file that are not UTF-8."""
-    found = (" " if one.isspace() else one for one in text)
+    """A text in one line, with escapes for what cannot be printed: control characters, marks that
+    turn the direction of a text, parts of a file's name that are not UTF-8."""
+    spaced = (" " if one.isspace() else one for one in text)
     return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode() for one in found
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in spaced
     )
 
 
 def all_printable(content: Any) -> Any:
-    """The same with every text printable."""
+    """The same content with every text printable."""
     if isinstance(content, str):
         return printable(content)
     if isinstance(content, dict):

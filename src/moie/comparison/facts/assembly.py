@@ -1,10 +1,10 @@
-"""From curves to one dictionary of facts, which page, figures and tables are made of.
+"""From curves to the facts that page, figures and tables are made of.
 
 The paper's protocol: evaluations with sampled actions, over the steps that the evaluated policy had
 learned from; a band is Student's 95% interval of the mean over seeds.
 """
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,48 +26,48 @@ from moie.runs.config import unused_settings
 FORMAT, VERSION = "moie-comparison", 1
 
 
-def gather(curves: Curves, name: str, steps: int | None = None) -> Facts:
-    """Everything that can be said about these runs. `name`: of the folder, for runs without a
+def make_facts(curves: Curves, name: str, steps: int | None = None) -> Facts:
+    """Everything that can be said about these runs. `name`: that of the folder, for runs without a
     study."""
-    selection = select(learners.runs_of(curves), learners.plan_of(curves), steps)
-    study = curves.study or {}
+    study = curves.study
+    selection = select(learners.runs_of(curves), learners.plan_of(study), steps)
     scales = {task: scale(selection, task) for task in selection.tasks}
-    scaled = [task for task, found in scales.items() if found is not None]
-    remarks = Remarks(selection, study.get("name"), scaled, curves.overlaps)
-    tasks = [_task(selection, task, scales[task]) for task in selection.tasks]
-    results = [one for task in selection.tasks for one in _results(selection, task)]
-    versions, hosts = _provenance(selection)
+    scaled = [task for task, known in scales.items() if known is not None]
+    remarks = Remarks(selection, study and study["name"], scaled, curves.overlaps)
+    n_seeds = [len(group.runs) for group in selection.groups]
+    versions = Counter(tuple(run.versions.items()) for run in selection.compared)
+    hosts = Counter(host_name(run.host) for run in selection.compared)
     facts: Facts = {
         "format": FORMAT,
         "version": VERSION,
-        "name": study.get("name") or name,
-        "description": study.get("description") or "",
+        "name": (study and study["name"]) or name,
+        "description": study["description"] if study else "",
         "steps_asked": steps,
         "level": LEVEL,
         "last_part": LAST_PART,
         "attention_tolerance": TOLERANCE,
-        "n_runs": sum(len(group.runs) for group in selection.groups),
+        "n_runs": sum(n_seeds),
         "n_found": len(selection.runs),
-        "n_planned": len(selection.plan) if curves.study else None,
+        "n_planned": len(selection.plan) if study else None,
         "n_tasks": len(selection.tasks),
         "n_learners": len(selection.learners),
-        "fewest_seeds": min(len(group.runs) for group in selection.groups),
-        "most_seeds": max(len(group.runs) for group in selection.groups),
-        "tasks": tasks,
+        "fewest_seeds": min(n_seeds),
+        "most_seeds": max(n_seeds),
+        "tasks": [_task(selection, task, scales[task]) for task in selection.tasks],
         "learners": [_learner(learner) for learner in selection.learners],
-        "results": results,
+        "results": [one for task in selection.tasks for one in _results(selection.on(task))],
         "aggregate": aggregate(selection, scales),
-        "problems": remarks.problems(_unreadable(curves)) + _without_scale(scales),
+        "problems": _unreadable(curves) + remarks.problems() + _without_scale(scales),
         "notices": remarks.notices(),
-        "versions": versions,
-        "hosts": hosts,
+        "versions": [{"versions": dict(one), "runs": n} for one, n in versions.items()],
+        "hosts": [{"host": host, "runs": n} for host, n in sorted(hosts.items())],
     }
     return all_printable(finite(facts))
 
 
 def _task(selection: Selection, task: str, scale: schema.Scale | None) -> schema.Task:
     planned = [one.steps for one in selection.plan if one.task == task]
-    groups = [group for group in selection.groups if group.task == task]
+    groups = selection.on(task)
     return {
         "task": task,
         "budget": selection.budgets[task],
@@ -90,8 +90,8 @@ def _without_scale(scales: dict[str, schema.Scale | None]) -> list[str]:
     return [
         f"{task} is left out of the aggregates: there is no evaluation of untrained policies, or "
         "no learner became clearly better than them."
-        for task, found in scales.items()
-        if found is None
+        for task, known in scales.items()
+        if known is None
     ]
 
 
@@ -109,13 +109,13 @@ def _is_known(group: Group, measure: str) -> bool:
 
 
 def _estimate(runs: Array) -> schema.Estimate:
-    """Of the mean over runs, and every run."""
-    mean, low, high = (float(end) for end in mean_interval(runs))
+    """The mean over runs with its interval, and every run."""
+    mean, low, high = map(float, mean_interval(runs))
     return {"mean": mean, "low": low, "high": high, "half": high - mean, "runs": runs.tolist()}
 
 
 def _attention(group: Group) -> schema.Attention | None:
-    """The same of the runs that recorded it: old ones did not, and later seeds may join them."""
+    """The same for the runs that recorded it: old ones did not, and later seeds may join them."""
     runs = group.finals("attention")
     known = np.isfinite(runs)
     if not known.any():
@@ -125,25 +125,20 @@ def _attention(group: Group) -> schema.Attention | None:
 
 
 def _curve(group: Group, measure: str) -> schema.Curve:
-    mean, low, high = mean_interval(group.curve(measure))
-    return {
-        "steps": group.common.tolist(),
-        "mean": mean.tolist(),
-        "low": low.tolist(),
-        "high": high.tolist(),
-    }
+    mean, low, high = (end.tolist() for end in mean_interval(group.curve(measure)))
+    return {"steps": group.common.tolist(), "mean": mean, "low": low, "high": high}
 
 
-def _results(selection: Selection, task: str) -> list[schema.Result]:
-    """What every learner has reached on a task."""
-    groups = [group for group in selection.groups if group.task == task]
+def _results(groups: list[Group]) -> list[schema.Result]:
+    """What every learner of a task has reached."""
     finals = [_final(group) for group in groups]
     parameters = [_parameters(group) for group in groups]
     attention = [one["attention"] and one["attention"]["mean"] for one in finals]
     returns = [one["return_sampled"]["mean"] for one in finals]
+    fronts = zip(_front(parameters, returns), _front(attention, returns), strict=True)
     return [
         {
-            "task": task,
+            "task": group.task,
             "learner": group.learner.name,
             "parameters": _parameters(group),
             "n": len(group.runs),
@@ -156,9 +151,7 @@ def _results(selection: Selection, task: str) -> list[schema.Result]:
             "is_front": is_front,
             "is_attention_front": is_attention_front,
         }
-        for group, final, is_front, is_attention_front in zip(
-            groups, finals, _front(parameters, returns), _front(attention, returns), strict=True
-        )
+        for group, final, (is_front, is_attention_front) in zip(groups, finals, fronts, strict=True)
     ]
 
 
@@ -171,7 +164,7 @@ def _final(group: Group) -> schema.Final:
         return _estimate(group.finals(measure)) if _is_known(group, measure) else None
 
     return {
-        "return_sampled": _estimate(group.finals("return_sampled")),  # runs without are left out
+        "return_sampled": _estimate(group.finals("return_sampled")),  # every compared run has it
         "return_mean": known("return_mean"),
         "distance_sampled": known("distance_sampled"),
         "distance_mean": known("distance_mean"),
@@ -180,19 +173,20 @@ def _final(group: Group) -> schema.Final:
 
 
 def _settings(group: Group) -> dict[str, list[Any]]:
-    """Those that the learner uses, each with all values that runs have."""
+    """Settings that the learner uses, each with all values that runs have."""
     unused = {"task", "seed", *unused_settings(group.learner.algorithm)}
-    values: dict[str, list[Any]] = defaultdict(list)
+    settings: dict[str, list[Any]] = {}
     for run in group.runs:
         for name, value in run.settings.items():
-            if name not in unused and value not in values[name]:
-                values[name].append(value)
-    return dict(values)
+            values = settings.setdefault(name, [])
+            if value not in values:
+                values.append(value)
+    return {name: values for name, values in settings.items() if name not in unused}
 
 
 def _front(costs: Sequence[float | None], returns: list[float]) -> list[bool]:
-    """Of each result of a task: whether no other is better at the same cost, or as good at a lower
-    one. Where the cost is not known, nothing is on the front or beaten."""
+    """Whether each result of a task is unbeaten: no other is better at the same cost, or as good at
+    a lower one. A result whose cost is not known is not on the front and beats none."""
     points = list(zip(costs, returns, strict=True))
     known = [(price, value) for price, value in points if price is not None]
     return [
@@ -203,17 +197,3 @@ def _front(costs: Sequence[float | None], returns: list[float]) -> list[bool]:
         )
         for price, value in points
     ]
-
-
-def _provenance(selection: Selection) -> tuple[list[schema.Versions], list[schema.Host]]:
-    """Versions and machines of the compared runs, with the number of runs of each."""
-    versions: dict[tuple[tuple[str, str], ...], int] = defaultdict(int)
-    hosts: dict[str, int] = defaultdict(int)
-    for group in selection.groups:
-        for run in group.runs:
-            versions[tuple(run.versions.items())] += 1
-            hosts[host_name(run.host)] += 1
-    return (
-        [{"versions": dict(one), "runs": n} for one, n in versions.items()],
-        [{"host": name, "runs": n} for name, n in sorted(hosts.items())],
-    )
