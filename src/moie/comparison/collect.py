@@ -18,7 +18,7 @@ from moie.comparison.checking import (
     check_facts,
     check_study,
 )
-from moie.comparison.curves import ATTENTION, KEYS, Curves, as_frame
+from moie.comparison.curves import ATTENTION, Curves, as_frame
 from moie.comparison.notes.wording import printable
 from moie.errors import FileError, InputError
 from moie.files import parse_json, read_bytes, reading
@@ -73,18 +73,13 @@ def read_runs(folder: Path) -> Curves:
             unreadable.append(str(error).replace(str(path), name))
             continue
         damaged += [f"{name}/{run.metrics_file.name}, {problem}" for problem in metrics.problems]
-    rows = pa.concat_tables(tables, promote_options="default") if tables else _empty()
     return Curves(
-        as_frame(curves.typed(rows)),
+        curves.concatenated(tables),
         runs,
         _read_study(folder),
         tuple(unreadable),
         damaged=tuple(damaged),
     )
-
-
-def _empty() -> pa.Table:
-    return pa.schema(KEYS.items()).empty_table()
 
 
 def _parameters(run: RunDirectory) -> int | None:
@@ -122,7 +117,7 @@ def _rows(metrics: Metrics, batch_steps: int, keys: dict[str, Any]) -> pa.Table:
     """The rows of a run's metrics, with `keys` as further columns."""
     rows = pd.DataFrame(metrics.rows)
     if rows.empty:
-        return _empty()
+        return curves.EMPTY
     # A row evaluates the policy that sampled the iteration's batch, not the one after it.
     rows["learned_steps"] = learned_steps(metrics.rows, batch_steps)
     if "attention" in rows:  # that of the policy after the iteration

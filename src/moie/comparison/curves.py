@@ -9,7 +9,7 @@ the key "moie".
 import contextlib
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ KEYS = {
     "learned_steps": pa.int64(),
 }
 """Columns that every file has; all others are numbers of the metrics, float64 or null."""
+EMPTY = pa.schema(KEYS.items()).empty_table()
 MOST_ROWS, LARGEST = 10**7, 2**28
 """Rows of a file, and bytes of any part of its header: far more than studies have."""
 COUNTS = ("iteration", "steps", "learned_steps")
@@ -98,6 +99,12 @@ def typed(table: pa.Table) -> pa.Table:
     names = [*KEYS, *sorted(set(table.column_names) - set(KEYS))]
     kinds = pa.schema([(name, KEYS.get(name, pa.float64())) for name in names])
     return table.select(names).cast(kinds)
+
+
+def concatenated(tables: Iterable[pa.Table]) -> pd.DataFrame:
+    """The rows of all tables, whose columns may differ."""
+    plain = [EMPTY, *(typed(table).replace_schema_metadata() for table in tables)]
+    return as_frame(typed(pa.concat_tables(plain, promote_options="default")))
 
 
 def as_frame(table: pa.Table) -> pd.DataFrame:

@@ -32,7 +32,7 @@ class Copy:
     source: int
     run: Run
     rows: pd.DataFrame
-    """Its evaluations, by the steps that the evaluated policy had learned from."""
+    """Its evaluations, in the order of steps."""
 
     @property
     def n_known(self) -> int:
@@ -106,11 +106,12 @@ def _names(copies: Iterable[Copy], paths: Sequence[Path]) -> Names:
     names: Names = {}
     taken: set[str] = set()
     for copy in copies:
-        name, number, path = copy.run.name, 2, paths[copy.source]
+        name, path, number = copy.run.name, paths[copy.source], 2
         if name in taken:
-            label = _label(path)  # of a folder that is the run itself, its parent says more
-            longer = f"{path.resolve().parent.name if label == name else label}/{name}"
-            name = longer
+            label = _label(path)
+            if label == name:  # the source is the run itself
+                label = path.resolve().parent.name
+            name = longer = f"{label}/{name}"
             while name in taken:
                 name, number = f"{longer}-{number}", number + 1
         names[copy.source, copy.run.name] = name
@@ -120,13 +121,9 @@ def _names(copies: Iterable[Copy], paths: Sequence[Path]) -> Names:
 
 def _rows(copies: Iterable[Copy], names: Names) -> pd.DataFrame:
     """The evaluations of the runs that count, under their new names."""
-    frames = [copy.rows.assign(run=names[copy.source, copy.run.name]) for copy in copies]
-    tables = [curves.typed(pa.Table.from_pandas(one, preserve_index=False)) for one in frames]
-    table = pa.concat_tables(
-        [table.replace_schema_metadata() for table in tables], promote_options="default"
-    )
-    table = table.sort_by([("run", "ascending"), ("learned_steps", "ascending")])
-    return curves.as_frame(curves.typed(table))
+    frames = (copy.rows.assign(run=names[copy.source, copy.run.name]) for copy in copies)
+    rows = curves.concatenated(pa.Table.from_pandas(one, preserve_index=False) for one in frames)
+    return rows.sort_values(["run", "learned_steps"], ignore_index=True)
 
 
 def _overlap(mine: Copy, other: Copy, names: Names, paths: Sequence[Path]) -> Overlap:

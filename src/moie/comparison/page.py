@@ -5,7 +5,7 @@ As in the report of `moie explain`, every number names its place in the facts (`
 
 import json
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -18,7 +18,7 @@ TEMPLATES = files("moie.comparison") / "templates"
 
 
 def _settings(facts: Facts, learner: str) -> str:
-    """Of all runs of a learner; where tasks differ, of each task."""
+    """Settings of all runs of a learner; where tasks differ, those of each task."""
     of_task = {
         one["task"]: one["settings"] for one in facts["results"] if one["learner"] == learner
     }
@@ -33,13 +33,24 @@ def _settings(facts: Facts, learner: str) -> str:
 
 
 def _values(some: list[Any]) -> str:
-    """All that occur."""
+    """All values that occur."""
     return " or ".join(json.dumps(value) for value in some)
 
 
-def _tasks(facts: Facts) -> list[dict[str, Any]]:
-    """Of each task: where its results stand in the facts, and which of them are the best."""
-    found = []
+class TaskTable(NamedTuple):
+    """What the page's table of a task shows."""
+
+    results: list[int]
+    """Indices of its results in the facts."""
+    best: list[int]
+    """Indices of those with the largest return."""
+    has_distance: bool
+    has_attention: bool
+
+
+def _tables(facts: Facts) -> list[TaskTable]:
+    """A table for each task."""
+    tables = []
     for task in facts["tasks"]:
         means = {
             i: one["final"]["return_sampled"]["mean"]
@@ -47,15 +58,14 @@ def _tasks(facts: Facts) -> list[dict[str, Any]]:
             if one["task"] == task["task"]
         }
         best = [i for i, mean in means.items() if mean == max(means.values())]
-        has = {name: task[name] for name in ("has_distance", "has_attention")}
-        found.append({"results": list(means), "best": best, **has})
-    return found
+        tables.append(TaskTable(list(means), best, task["has_distance"], task["has_attention"]))
+    return tables
 
 
 def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
-    """The whole file. `figures` are SVG by name."""
-    styles, found = Styles(), facts["aggregate"]
-    iqm = [] if found is None else [one["value"] for one in found["iqm"]]
+    """The whole file. `figures`: SVG by name."""
+    styles, scores = Styles(), facts["aggregate"]
+    iqm = [] if scores is None else [one["value"] for one in scores["iqm"]]
     sheets = STYLE_SHEET, TEMPLATES / "comparison.css"
     return rendered(
         (TEMPLATES / "comparison.html").read_text(),
@@ -63,7 +73,7 @@ def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
         f=facts,
         n=numbers(facts),
         figures={name: inline(svg, styles) for name, svg in figures.items()},
-        tasks=_tasks(facts),
+        tasks=_tables(facts),
         top=[i for i, value in enumerate(iqm) if value == max(iqm)],
         paint={name: look.colour for name, look in looks(facts["learners"]).items()},
         settings=[_settings(facts, one["learner"]) for one in facts["learners"]],

@@ -17,20 +17,21 @@ HEAD = (
     "every seed, sampled actions",
 )
 SPECIAL = re.compile(r"[\\`*\[\]<>|~&$]|(?<![^\W_])_|_(?![^\W_])")
-"""What Markdown or HTML may take for more than text; an underscore within a word is one."""
+"""Characters that Markdown or HTML may take for more than text; an underscore within a word is
+text."""
 
 
 def plain(text: str) -> str:
-    """A name or a sentence that is shown as it is."""
-    return SPECIAL.sub(lambda found: f"\\{found[0]}", text)
+    """Markdown that shows a name or a sentence as it is."""
+    return SPECIAL.sub(r"\\\g<0>", text)
 
 
-def _estimate(found: Estimate | None, form: str = ",.1f") -> str:
+def _estimate(one: Estimate | None, form: str = ",.1f") -> str:
     """Mean and half the width of its interval, where there is one."""
-    if found is None:
+    if one is None:
         return "-"
-    half = "" if found["half"] is None else f" ± {found['half']:{form}}"
-    return f"{found['mean']:{form}}{half}"
+    half = "" if one["half"] is None else f" ± {one['half']:{form}}"
+    return f"{one['mean']:{form}}{half}"
 
 
 def _row(one: Result) -> list[str]:
@@ -49,30 +50,27 @@ def _row(one: Result) -> list[str]:
     ]
 
 
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    first, *others = (f"| {' | '.join(cells)} |" for cells in (head, *rows))
+    return [first, "|" + "---|" * len(head), *others]
 
 
-def _table(head: Sequence[str], rows: Iterable[list[str]]) -> list[str]:
-    return [_line(list(head)), "|" + "---|" * len(head), *(_line(row) for row in rows)]
-
-
-def _interval(found: Interval | None) -> str:
+def _interval(one: Interval | None) -> str:
     """Value and ends of its interval, where there are any."""
-    if found is None:
+    if one is None:
         return "-"
-    ends = "" if found["low"] is None else f" ({found['low']:.2f} to {found['high']:.2f})"
-    return f"{found['value']:.2f}{ends}"
+    ends = "" if one["low"] is None else f" ({one['low']:.2f} to {one['high']:.2f})"
+    return f"{one['value']:.2f}{ends}"
 
 
 def _aggregate(facts: Facts) -> list[str]:
     """Scores over all tasks, and who beats whom."""
-    found = facts["aggregate"]
-    if found is None:
+    aggregate = facts["aggregate"]
+    if aggregate is None:
         return []
-    names, tasks = ([plain(name) for name in found[kind]] for kind in ("learners", "tasks"))
-    scores = zip(names, found["iqm"], found["mean"], strict=True)
-    beats = zip(names, found["improvement"], strict=True)
+    names, tasks = list(map(plain, aggregate["learners"])), map(plain, aggregate["tasks"])
+    scores = zip(names, aggregate["iqm"], aggregate["mean"], strict=True)
+    beats = zip(names, aggregate["improvement"], strict=True)
     return [
         "",
         "## Over all tasks",

@@ -27,9 +27,9 @@ def compare(
     progress: Stages | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Path:
-    """Compare the runs at or below a folder, or those in a file of curves, or those of several of
-    them together, at their last steps or at `steps`; write a folder, as a whole. `check` is called
-    now and then and may end it. Returns the page's path."""
+    """Compare the runs of folders and files of curves together, at their last steps or at `steps`,
+    and write a folder, as a whole. `check` is called now and then and may end it. Returns the
+    page's path."""
     progress = Stages(quiet=True) if progress is None else progress
     paths = [paths] if isinstance(paths, Path) else list(paths)
     out = _target(paths) if out is None else out
@@ -37,12 +37,12 @@ def compare(
     check_replaceable(out, (FACTS, TABLE, ROWS), "a comparison")
     _check_kept(paths, out)
     with progress.stage("runs", 1):
-        found = merging.read(paths)
+        read = merging.read(paths)
     check_writable(out)
     check()
     with progress.stage("statistics", 1):
-        facts = make_facts(found, (paths[0] if len(paths) == 1 else out).resolve().name, steps)
-    content = {FACTS: as_json(facts), TABLE: markdown(facts), ROWS: _evaluations(found)}
+        facts = make_facts(read, (paths[0] if len(paths) == 1 else out).resolve().name, steps)
+    content = {FACTS: as_json(facts), TABLE: markdown(facts), ROWS: _evaluations(read)}
     drawn = draw_all(charts.FIGURES, facts, content, progress, check)
     content[PAGE] = page(facts, drawn)
     replace_folder(out, content)
@@ -50,7 +50,8 @@ def compare(
 
 
 def _target(paths: list[Path]) -> Path:
-    """In a folder of runs, or beside a file of curves; of several there is none."""
+    """The folder that is written to without `--out`: in the folder of runs, or beside the file of
+    curves. Several sources have none."""
     if len(paths) != 1:
         raise InputError(
             f"--out is missing: a comparison of {len(paths)} folders or files needs a folder to be "
@@ -61,8 +62,8 @@ def _target(paths: list[Path]) -> Path:
 
 
 def _check_kept(paths: list[Path], out: Path) -> None:
-    """What is read is not lost when the folder is replaced: it is elsewhere, or the evaluations,
-    which are written again."""
+    """Refuse to replace a folder with sources in it, except the evaluations, which are written
+    again."""
     home = out.resolve()
     for path in paths:
         there = path.resolve()
@@ -76,7 +77,6 @@ def _check_kept(paths: list[Path], out: Path) -> None:
             raise InputError(f"{path} is in {out}, which would be replaced; choose another --out")
 
 
-def _evaluations(found: Curves) -> bytes:
-    """The rows that measure a policy, as a file of curves."""
-    rows = found.rows[curves.is_evaluation(found.rows)]
-    return curves.to_bytes(replace(found, rows=rows))
+def _evaluations(of: Curves) -> bytes:
+    """A file of curves with the rows that measure a policy."""
+    return curves.to_bytes(replace(of, rows=of.rows[curves.is_evaluation(of.rows)]))

@@ -1,5 +1,5 @@
-"""How a learner looks, in every figure the same: whoever else is compared changes nothing, as long
-as nobody else would look like it.
+"""How a learner looks: the same in every figure, and whoever else is compared, as long as nobody
+else would look like it.
 
 The algorithm gives the colour (after Okabe and Ito, to be told apart by everyone), the marker and
 the kind of line; more experts make the colour darker, fewer lighter. Learners that colour does not
@@ -24,9 +24,9 @@ LINES: tuple[Any, ...] = (
     (0, (9, 2)),
     (0, (1, 3.5)),
 )
-"""Of variants: the first four that colour does not tell from a learner."""
+"""Lines of the first four variants of a learner, which colour does not tell from it."""
 MARKERS = ("d", "<", ">", "h", "s", "^", "v", "D", "P", "X", "p", "*", "o")
-"""Of variants: those that are no algorithm's come first."""
+"""Markers of variants; those that no algorithm has come first."""
 HUES = (0.0, 18.0, -18.0, 9.0, -9.0)
 """Degrees by which the first, second, ... variant differs from the algorithm's colour."""
 USUAL_EXPERTS = 10
@@ -36,7 +36,7 @@ NEAR = 0.08
 
 @dataclass(frozen=True)
 class Look:
-    """Of one learner."""
+    """The appearance of one learner."""
 
     colour: str
     marker: Any
@@ -44,30 +44,32 @@ class Look:
     line: Any
     width: float
     nth: int
-    """Among learners of nearly its colour: zero for the first, which has the algorithm's marker
-    and line."""
+    """Its number among learners of nearly its colour: zero for the first, which has the algorithm's
+    marker and line."""
 
     def mark(self, size: float, edge: str | None = None) -> dict[str, Any]:
-        """Its marker, as options of `plot`. `edge`: around a filled one."""
+        """Its marker, as options of `plot`. `edge`: the colour around a filled marker."""
         size *= 1.5 if self.marker == "*" else 1.0  # most of a star is not there
-        style = {"marker": self.marker, "markersize": size}
-        if self.is_hollow:
-            colours = {"markerfacecolor": "white", "markeredgecolor": self.colour}
-            return style | colours | {"markeredgewidth": 0.2 * size}
-        colours = {"markerfacecolor": self.colour, "markeredgecolor": edge or self.colour}
-        return style | colours | {"markeredgewidth": 0.6 if edge else 0.0}
+        width = 0.2 * size if self.is_hollow else 0.6 if edge else 0.0
+        return {
+            "marker": self.marker,
+            "markersize": size,
+            "markerfacecolor": "white" if self.is_hollow else self.colour,
+            "markeredgecolor": self.colour if self.is_hollow or edge is None else edge,
+            "markeredgewidth": width,
+        }
 
 
 def _share(experts: int | None) -> float:
-    """Of black in the colour, for more experts than usual; of white, less than zero, for fewer.
-    It grows evenly up to four times as many or few, and then ever more slowly."""
+    """The share of black in the colour, for more experts than usual; for fewer, that of white,
+    negative. It grows evenly up to four times as many or few, and then ever more slowly."""
     amount = math.log2((experts or USUAL_EXPERTS) / USUAL_EXPERTS) / 2
     far = abs(amount) if abs(amount) <= 1 else 1.4 - 0.4 / abs(amount)
     return 0.45 * far if amount > 0 else -0.6 * far
 
 
 def _shade(colour: str, share: float, turn: float) -> str:
-    """`turn`: of the hue, in degrees."""
+    """A colour with a share of black or white, and its hue turned by some degrees."""
     hue, light, full = colorsys.rgb_to_hls(*to_rgb(colour))
     turned = colorsys.hls_to_rgb((hue + turn / 360) % 1, light, full)
     target, share = (0.0, share) if share > 0 else (1.0, -share)
@@ -76,7 +78,7 @@ def _shade(colour: str, share: float, turn: float) -> str:
 
 
 def _line(nth: int) -> Any:
-    """Of the nth variant: beyond those that are listed, dashes and dots that can be counted."""
+    """The line of the nth variant: beyond LINES, dashes and dots that can be counted."""
     if nth <= len(LINES):
         return LINES[nth - 1]
     dashes, dots = divmod(nth - len(LINES) - 1, 3)
@@ -84,8 +86,8 @@ def _line(nth: int) -> Any:
 
 
 def _marker(nth: int, own: str) -> Any:
-    """Of the nth variant, the algorithm's own one first: each filled, then hollow. Stars with ever
-    more points when there are no others left."""
+    """The marker of the nth variant, the algorithm's own one first, each filled and then hollow.
+    Stars with ever more points follow when there are no others left."""
     markers = [own, *(marker for marker in MARKERS if marker != own)]
     at = nth // 2
     return markers[at] if at < len(markers) else (at - len(markers) + 6, 1, 0)
@@ -104,13 +106,13 @@ def _look(algorithm: str, share: float, nth: int) -> Look:
 
 
 def looks(learners: list[Learner]) -> dict[str, Look]:
-    """Of every learner of the facts, by name."""
-    found: dict[str, Look] = {}
+    """The look of every learner of the facts, by name and in their order."""
+    by_name: dict[str, Look] = {}
     before: list[tuple[str, float, int]] = []
     for one in learners:
         algorithm, share = one["algorithm"], _share(one["experts"])
         taken = {n for other, at, n in before if other == algorithm and abs(at - share) < NEAR}
         nth = next(n for n in count() if n not in taken)
         before.append((algorithm, share, nth))
-        found[one["learner"]] = _look(algorithm, share, nth)
-    return found
+        by_name[one["learner"]] = _look(algorithm, share, nth)
+    return by_name

@@ -1,97 +1,86 @@
-"""The figures of a comparison, drawn from the facts alone; each as SVG, PDF and PNG. Here those
-with lines."""
+"""The figures of a comparison, drawn from the facts alone, each as SVG, PDF and PNG. Those with
+lines are made here."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moie.comparison.facts.schema import Curve, Profile, Result
+from moie.comparison.facts.schema import Curve, Facts, Profile, Result, Task
 from moie.comparison.figures.appearance import Look, looks
 from moie.comparison.figures.front import attention, front
 from moie.comparison.figures.matrix import improvement
-from moie.comparison.figures.panels import (
-    Facts,
-    Legend,
-    height,
-    labels,
-    learners_of,
-    line_of,
-    panels,
-    ticks,
-    unit_of,
-)
+from moie.comparison.figures.panels import Legend, line_of, task_panels, ticks
 from moie.comparison.figures.rows import aggregate, final
 from moie.comparison.statistics import Array
 from moie.present.style import grid, sheet
 
 MOST_POINTS = 300
-"""Of one line."""
+"""The most points that a line has."""
 LOWEST = -0.25
-"""Normalised score, from which on profiles are shown: one very bad run would take all the room."""
+"""The lowest normalised score that profiles show: one very bad run would take all the room."""
 
 
-def _line(axis: Axes, curve: dict[str, Array], look: Look, n: int, has_jumps: bool = False) -> None:
-    """A mean over steps, and its band, which is fainter where `n`, the lines, are many; with jumps
-    it keeps its value up to the next one."""
-    steps, mean, low, high = (curve[name] for name in ("steps", "mean", "low", "high"))
-    jumps: Any = "post" if has_jumps else None
-    if np.isfinite(low).any():
-        band: dict[str, Any] = {"color": look.colour, "alpha": min(0.13, 1 / n), "linewidth": 0}
-        axis.fill_between(steps, low, high, step=jumps, **band)
-    style: dict[str, Any] = {"linestyle": look.line, "linewidth": look.width, "color": look.colour}
-    if np.isfinite(mean).sum() == 1:
-        style |= look.mark(6)
-    elif look.nth:
-        style |= look.mark(4) | {"markevery": (0.03 * (look.nth % 5), 0.15)}
-    axis.plot(steps, mean, drawstyle="steps-post" if has_jumps else "default", **style)
+class Line(NamedTuple):
+    """A mean and its interval, over steps or scores."""
+
+    at: Array
+    mean: Array
+    low: Array
+    high: Array
+
+    def draw(self, axis: Axes, look: Look, n: int, has_jumps: bool = False) -> None:
+        """Draw the mean and its band, which is fainter among many (`n`) lines. With jumps, the line
+        keeps its value up to the next one."""
+        if np.isfinite(self.low).any():
+            band: dict[str, Any] = {"color": look.colour, "alpha": min(0.13, 1 / n), "linewidth": 0}
+            step: Any = "post" if has_jumps else None
+            axis.fill_between(self.at, self.low, self.high, step=step, **band)
+        mark = look.mark(4) | {"markevery": (0.03 * (look.nth % 5), 0.15)} if look.nth else {}
+        if np.isfinite(self.mean).sum() == 1:
+            mark = look.mark(6)
+        style = {"linestyle": look.line, "linewidth": look.width, "color": look.colour}
+        kind = "steps-post" if has_jumps else "default"
+        axis.plot(self.at, self.mean, drawstyle=kind, **style, **mark)
 
 
-def _thinned(curve: Curve, unit: float) -> dict[str, Array]:
-    """Of very many points every second, third, ... and the last: as many as paper can show. What is
-    not known is a gap."""
+def _thinned(curve: Curve, unit: float) -> Line:
+    """The last point and every second, third, ... before it, as many as paper can show. Numbers
+    that are not known are gaps."""
     every = max(1, -(-len(curve["steps"]) // MOST_POINTS))
     kept = np.arange(len(curve["steps"]))[::-every][::-1]
-    found = {name: np.asarray(values, dtype=np.float64)[kept] for name, values in curve.items()}
-    return found | {"steps": found["steps"] / unit}
+    columns = curve["steps"], curve["mean"], curve["low"], curve["high"]
+    at, *values = (np.asarray(column, dtype=np.float64)[kept] for column in columns)
+    return Line(at / unit, *values)
 
 
 def _curves(facts: Facts, curve_of: Callable[[Result], Curve | None], label: str) -> Figure | None:
     """Lines of a kind of curve, for the tasks that have one."""
-    drawn = [(one, curve_of(one)) for one in facts["results"]]
-    drawn = [(one, curve) for one, curve in drawn if curve and curve["steps"]]
-    results = [one for one, _ in drawn]
-    there = {one["task"] for one in results}
-    tasks = [task for task in facts["tasks"] if task["task"] in there]
-    if not tasks:
-        return None
-    names, paint = learners_of(facts, results), looks(facts["learners"])
-    legend, (unit, unit_name) = Legend(names), unit_of(tasks)
-    figure, axes = panels(tasks, height(len(tasks)), legend.height)
-    for axis, task in zip(axes.flat, tasks, strict=False):
-        lines = {
-            one["learner"]: _thinned(curve, unit)
-            for one, curve in drawn
-            if curve is not None and one["task"] == task["task"]
-        }
-        # The last drawn lies on top: the first learner of the list.
-        for learner in reversed(lines):
-            _line(axis, lines[learner], paint[learner], len(lines))
-        _show_means(axis, np.concatenate([line["mean"] for line in lines.values()]))
+    found = [curve_of(one) for one in facts["results"]]
+    curves = [curve if curve and curve["steps"] else None for curve in found]
+    paint = looks(facts["learners"])
+    pairs = zip(curves, facts["results"], strict=True)
+    there = {one["task"] for curve, one in pairs if curve}
+    budgets = [task["budget"] for task in facts["tasks"] if task["task"] in there]
+    unit, name = (1e6, "million") if max(budgets, default=0) >= 5e5 else (1e3, "thousand")
+
+    def draw(axis: Axes, task: Task, of_task: list[tuple[Curve, Result]], columns: int) -> None:
+        lines = {one["learner"]: _thinned(curve, unit) for curve, one in of_task}
+        for learner in reversed(lines):  # the last drawn lies on top: the first learner of the list
+            lines[learner].draw(axis, paint[learner], len(lines))
+        _show_means(axis, np.concatenate([line.mean for line in lines.values()]))
         axis.set_xlim(0, task["budget"] / unit or 1)
-        axis.xaxis.set_major_locator(ticks(12 // axes.shape[1]))
+        axis.xaxis.set_major_locator(ticks(12 // columns))
         axis.yaxis.set_major_locator(ticks(5))
         grid(axis)
-    labels(axes, len(tasks), unit_name, label)
-    legend.draw(figure, [line_of(paint[name]) for name in names])
-    return figure
+
+    return task_panels(facts, curves, draw, f"{name} environment steps", label, line_of)
 
 
 def _show_means(axis: Axes, means: Array) -> None:
-    """A band of few runs can be many times as wide as everything else: it is cut, the means are
-    not."""
+    """Cut bands, but no means: a band of few runs can be many times as wide as everything else."""
     means = means[np.isfinite(means)]
     if not len(means):
         return
@@ -106,23 +95,23 @@ def curves(facts: Facts) -> Figure | None:
 
 
 def distance(facts: Facts) -> Figure | None:
-    """How far locomotion went, over the steps of training."""
+    """How far the robots went, over the steps of training."""
     return _curves(facts, lambda one: one["distance"], "distance [m]")
 
 
 def profiles(facts: Facts) -> Figure | None:
-    """Share of runs above each normalised score."""
-    found = facts["aggregate"]
-    if found is None:
+    """The share of runs above each normalised score."""
+    scores = facts["aggregate"]
+    if scores is None:
         return None
-    names, paint = found["learners"], looks(facts["learners"])
+    names, paint = scores["learners"], looks(facts["learners"])
     legend = Legend(names)
     figure, axes = sheet(2.95 + legend.height)
     axis = axes[0, 0]
-    left = _score_axis(axis, found["thresholds"])
-    for name, one in reversed(list(zip(names, found["profiles"], strict=True))):
-        line = _jumps(found["thresholds"], one, left)
-        _line(axis, line, paint[name], len(names), has_jumps=True)
+    left = _score_axis(axis, scores["thresholds"])
+    for name, profile in reversed(list(zip(names, scores["profiles"], strict=True))):
+        line = _jumps(scores["thresholds"], profile, left)
+        line.draw(axis, paint[name], len(names), has_jumps=True)
     axis.set(ylabel="share of runs above it", ylim=(-0.02, 1.02))
     grid(axis)
     legend.draw(figure, [line_of(paint[name]) for name in names])
@@ -130,8 +119,8 @@ def profiles(facts: Facts) -> Figure | None:
 
 
 def _score_axis(axis: Axes, thresholds: list[float]) -> float:
-    """From zero or the lowest score to the highest, and where that would be too much, less; then
-    it says so. Where it begins."""
+    """Show scores from zero or the lowest one to the highest; an axis that would be too long is
+    cut, and says so. Returns where it begins."""
     lowest, top = thresholds[0], thresholds[-1]
     left = max(LOWEST, min(0.0, lowest))
     room = 0.015 * (top - left)  # for the jumps at both ends
@@ -141,18 +130,18 @@ def _score_axis(axis: Axes, thresholds: list[float]) -> float:
     return begin
 
 
-def _jumps(thresholds: list[float], profile: Profile, start: float) -> dict[str, Array]:
-    """Where a profile or its interval changes, and the last point: the same line with fewer points.
-    Before the first threshold, from `start` on if that is less, all runs are above."""
-    lines = {"mean": profile["value"], "low": profile["low"], "high": profile["high"]}
-    values = np.asarray(list(lines.values()), dtype=np.float64)
+def _jumps(thresholds: list[float], profile: Profile, start: float) -> Line:
+    """The points where a profile or its interval changes, and the last one: the same line with
+    fewer points. Before the first threshold, or from `start` if that is less, all runs are
+    above."""
+    values = np.asarray([profile["value"], profile["low"], profile["high"]], dtype=np.float64)
     first = np.where(np.isfinite(values[:, :1]), 1.0, np.nan)
     values = np.concatenate([first, values], axis=1)
     is_new = (np.diff(np.nan_to_num(values, nan=-1.0), axis=1) != 0).any(axis=0)
     kept = np.concatenate([[True], is_new])
     kept[-1] = True
-    steps = np.concatenate([[min(start, thresholds[0])], np.asarray(thresholds, dtype=np.float64)])
-    return {"steps": steps[kept], **dict(zip(lines, values[:, kept], strict=True))}
+    at = np.asarray([min(start, thresholds[0]), *thresholds])
+    return Line(at[kept], *values[:, kept])
 
 
 FIGURES: dict[str, Callable[[Facts], Figure | None]] = {

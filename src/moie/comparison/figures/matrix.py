@@ -10,9 +10,9 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from moie.comparison.facts.schema import Interval
-from moie.comparison.figures.labels import ROW_SIZE, beside, letters, listed, n_lines, widest
-from moie.comparison.figures.panels import Facts, Legend
+from moie.comparison.facts.schema import Facts, Interval
+from moie.comparison.figures.labels import ROW_SIZE, letters, n_lines, widest
+from moie.comparison.figures.panels import Legend, row_names
 from moie.present.style import WIDTH, sheet
 
 ON_CELL = "#23272e"
@@ -28,19 +28,23 @@ SLANT = 30
 
 @dataclass(frozen=True)
 class Layout:
-    """Names of rows and columns, and what room that leaves for cells."""
+    """Names of rows and columns, and the room that they leave for cells."""
 
     names: list[str]
 
     @cached_property
-    def beside(self) -> tuple[list[str], bool]:
-        return beside(self.names)
+    def beside(self) -> tuple[list[str], Legend | None]:
+        return row_names(self.names, handle=0.0)
+
+    @property
+    def legend(self) -> Legend | None:
+        return self.beside[1]
 
     @cached_property
     def rows(self) -> list[str]:
-        """Names; with the letters of the columns, where those have letters."""
-        names, is_lettered = self.beside
-        if self.is_slanted or is_lettered:
+        """Names, with the letters of the columns where those have letters."""
+        names, legend = self.beside
+        if self.is_slanted or legend:
             return names
         pairs = zip(names, letters(len(names)), strict=True)
         return [f"{name}   {letter}" for name, letter in pairs]
@@ -51,23 +55,19 @@ class Layout:
 
     @cached_property
     def is_slanted(self) -> bool:
-        """Whether whole names have room below the columns: a line each, and none on the next."""
-        names, is_lettered = self.beside
+        """Whether there is room for whole names below the columns, each in one line."""
+        names, legend = self.beside
         room = (WIDTH - widest(names, ROW_SIZE)) / len(names) * np.sin(np.deg2rad(SLANT))
-        return not is_lettered and n_lines(names) == 1 and room > 1.3 * ROW_SIZE / 72
-
-    @cached_property
-    def legend(self) -> Legend | None:
-        return Legend(listed(self.names), handle=0.0) if self.beside[1] else None
+        return legend is None and n_lines(names) == 1 and room > 1.3 * ROW_SIZE / 72
 
     @cached_property
     def wide(self) -> float:
-        """Points of a cell, or a little less."""
+        """Points of a cell's width, or a little less."""
         return 72 * (WIDTH - widest(self.rows, ROW_SIZE) - 0.25) / len(self.names)
 
     @cached_property
     def high(self) -> float:
-        """Points of a cell."""
+        """Points of a cell's height."""
         if self.number:
             return 72 * min(0.5, max(0.38, 3 / len(self.names)))
         return 72 * (0.19 if n_lines(self.rows) == 1 else 0.33)
@@ -80,7 +80,7 @@ class Layout:
 
     @cached_property
     def interval(self) -> float:
-        """Size of its interval, likewise."""
+        """Size of a cell's interval; zero where it has no room."""
         size = min(5.5, self.wide / 5.4)
         return size if size >= SMALLEST + 0.5 else 0.0
 
@@ -95,19 +95,19 @@ class Layout:
 
 def improvement(facts: Facts) -> Figure | None:
     """The chance that a run of the row's learner beats one of the column's."""
-    found = facts["aggregate"]
-    if found is None or len(found["learners"]) < 2:
+    scores = facts["aggregate"]
+    if scores is None or len(scores["learners"]) < 2:
         return None
-    layout = Layout(found["learners"])
+    layout, pairs = Layout(scores["learners"]), scores["improvement"]
     figure, axes = sheet(layout.height)
     axis = axes[0, 0]
-    matrix = [[0.5 if one is None else one["value"] for one in row] for row in found["improvement"]]
+    matrix = [[0.5 if one is None else one["value"] for one in row] for row in pairs]
     shown = np.ma.masked_array(matrix, np.eye(len(matrix), dtype=bool))
     image = axis.imshow(shown, vmin=0, vmax=1, cmap=BEATEN_TO_BEATS, aspect="auto")
     _name(axis, layout)
     axis.set_title(TITLE)
     if layout.number:
-        _numbers(axis, found["improvement"], layout)
+        _numbers(axis, pairs, layout)
     else:
         scale = figure.colorbar(image, ax=axis, location="bottom", shrink=0.5, aspect=40, pad=0.01)
         scale.outline.set_visible(False)
@@ -128,9 +128,9 @@ def _name(axis: Axes, layout: Layout) -> None:
         axis.tick_params(axis="x", labelrotation=90, labelsize=min(ROW_SIZE, 0.85 * layout.wide))
 
 
-def _numbers(axis: Axes, found: list[list[Interval | None]], layout: Layout) -> None:
+def _numbers(axis: Axes, pairs: list[list[Interval | None]], layout: Layout) -> None:
     options: dict[str, Any] = {"ha": "center", "va": "center", "color": ON_CELL}
-    for i, row in enumerate(found):
+    for i, row in enumerate(pairs):
         for j, one in enumerate(row):
             if one is None:
                 continue

@@ -1,36 +1,41 @@
-"""What the figures of a comparison share: panels of tasks, ticks, labels and the legend."""
+"""Parts that the figures of a comparison share: panels of tasks, ticks, labels and the legend."""
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from moie.comparison.facts.schema import Facts, Result, Task
-from moie.comparison.figures.appearance import Look
-from moie.comparison.figures.labels import width, wrapped
+from moie.comparison.figures.appearance import Look, looks
+from moie.comparison.figures.labels import ROW_SIZE, letters, n_lines, widest, width, wrapped
 from moie.present.style import STYLE, WIDTH, sheet
 
-Handle = Callable[[Look], Line2D]
+Value = TypeVar("Value")
+Draw = Callable[[Axes, Task, list[tuple[Value, Result]], int], None]
+"""Draws a task's values and results into its panel; the last argument is the number of columns."""
 TITLE = 8.0
-"""Points."""
+"""Points of a title."""
 LETTER = 0.66 * TITLE / 72
 """Inches that a letter of a title takes, about."""
 NARROWEST = 1.7
-"""Inches of a panel and its labels."""
+"""Inches of the narrowest panel with its labels."""
+MOST_BESIDE = 2.15
+"""Inches that names may take beside rows."""
 LEGEND, SMALL_LEGEND = float(STYLE["legend.fontsize"]), 7.0
-"""Points; the small one for more than so many rows."""
+"""Points of the legend, and of one with more than FEW_ROWS rows."""
 FEW_ROWS = 6
 HANDLE, PAD, APART = 2.6, 0.8, 1.6
-"""Of the legend, in its letters: the line, from line to name, and between columns."""
+"""Lengths in letters of the legend: the line, from line to name, and between columns."""
 
 
 def _title(name: str, most: int) -> str:
-    """In two lines where one has no room: parted where a word begins, near the middle. What is
-    still too long ends with dots."""
+    """A name in two lines where one has no room, split where a word begins, near the middle. Lines
+    that are still too long end with dots."""
     if len(name) <= most:
         return name
     words = [i for i in range(1, len(name)) if re.match(r"[A-Z_:/-]", name[i])]
@@ -39,19 +44,14 @@ def _title(name: str, most: int) -> str:
     return "\n".join(line if len(line) <= most else line[: most - 1] + "…" for line in lines)
 
 
-def columns_of(n: int, left: float = 0.6) -> int:
-    """Of panels; fewer where labels leave little of the width."""
-    columns = 2 if n in (2, 4) else min(n, 3)
-    return max(1, min(columns, int((WIDTH - left) / NARROWEST)))
-
-
 def panels(
     tasks: list[Task], each: float, below: float, left: float = 0.6, **options: Any
 ) -> tuple[Figure, Any]:
-    """A panel a task, titled; those that are left over are empty. `each`: the height of a row;
-    `below`: of the legend; `left`: what labels take of the width."""
+    """A panel for each task, titled; places that are left over stay empty. `each`: the height of a
+    row; `below`: that of the legend; `left`: the width that labels take."""
     n = len(tasks)
-    columns = columns_of(n, left)
+    columns = 2 if n in (2, 4) else min(n, 3)
+    columns = max(1, min(columns, int((WIDTH - left) / NARROWEST)))
     rows = -(-n // columns)
     figure, axes = sheet(rows * each + below, rows, columns, **options)
     most = int(((WIDTH - left) / columns - 0.1) / LETTER)
@@ -63,12 +63,12 @@ def panels(
 
 
 def ticks(n: int) -> MaxNLocator:
-    """Round numbers."""
+    """About `n` round numbers."""
     return MaxNLocator(n, steps=[1, 2, 2.5, 5, 10])
 
 
 def labels(axes: Any, n: int, x: str, y: str | None = None) -> None:
-    """Names of the axes where no other panel is below, or to the left."""
+    """Name the axes where no other panel is below, or to the left."""
     columns = axes.shape[1]
     for at, axis in enumerate(axes.flat[:n]):
         if at + columns >= n:
@@ -77,14 +77,40 @@ def labels(axes: Any, n: int, x: str, y: str | None = None) -> None:
             axis.set_ylabel(y)
 
 
-def height(n: int) -> float:
-    """Of a panel, inches: larger where there is room."""
-    return {1: 3.0, 2: 2.4, 4: 2.2}.get(n, 1.85)
+def task_panels(
+    facts: Facts,
+    values: Sequence[Value | None],
+    draw: Draw[Value],
+    x: str,
+    y: str,
+    handle: Callable[[Look], Line2D],
+    room: float = 0.0,
+) -> Figure | None:
+    """A figure of values, one for each result or None, with a panel for each task that has some.
+    `x`, `y`: names of the axes; `handle`: a learner's sign in the legend; `room`: inches that a
+    panel needs besides."""
+    pairs = zip(values, facts["results"], strict=True)
+    known = [(value, one) for value, one in pairs if value is not None]
+    there = {one["task"] for _, one in known}
+    tasks = [task for task in facts["tasks"] if task["task"] in there]
+    if not tasks:
+        return None
+    shown = {one["learner"] for _, one in known}
+    paint = {name: look for name, look in looks(facts["learners"]).items() if name in shown}
+    legend = Legend(list(paint))
+    height = {1: 3.0, 2: 2.4, 4: 2.2}.get(len(tasks), 1.85)  # larger where there is room
+    figure, axes = panels(tasks, height + room, legend.height)
+    for axis, task in zip(axes.flat, tasks, strict=False):
+        of_task = [(value, one) for value, one in known if one["task"] == task["task"]]
+        draw(axis, task, of_task, axes.shape[1])
+    labels(axes, len(tasks), x, y)
+    legend.draw(figure, [handle(look) for look in paint.values()])
+    return figure
 
 
 class Legend:
-    """Names below the panels, in columns. It is made before the figure, which has to be as much
-    higher."""
+    """Names below the panels, in columns. It is made before the figure, which has to leave room for
+    it."""
 
     def __init__(self, names: list[str], handle: float = HANDLE):
         """`handle`: the length of the sign before a name, in letters; zero for none."""
@@ -130,7 +156,7 @@ class Legend:
 
 
 def line_of(look: Look) -> Line2D:
-    """A piece of its line; with a marker where a line alone does not say who it is."""
+    """A piece of a learner's line, with a marker where the line alone does not say whose it is."""
     mark = look.mark(4) if look.nth else {}
     return Line2D([], [], color=look.colour, linestyle=look.line, linewidth=look.width, **mark)
 
@@ -139,13 +165,12 @@ def mark_of(look: Look) -> Line2D:
     return Line2D([], [], linestyle="none", **look.mark(5.5))
 
 
-def learners_of(facts: Facts, results: list[Result]) -> list[str]:
-    """Learners of these results, in the facts' order."""
-    there = {one["learner"] for one in results}
-    return [one["learner"] for one in facts["learners"] if one["learner"] in there]
-
-
-def unit_of(tasks: list[Task]) -> tuple[float, str]:
-    """Of the axis of steps."""
-    large = max(task["budget"] for task in tasks) >= 5e5
-    return (1e6, "million environment steps") if large else (1e3, "thousand environment steps")
+def row_names(names: list[str], handle: float) -> tuple[list[str], Legend | None]:
+    """Names beside rows, in one line or two; where they are too long, letters, and a legend of what
+    these stand for, whose signs have the length `handle`."""
+    texts = [wrapped(name, MOST_BESIDE, ROW_SIZE) for name in names]
+    if n_lines(texts) <= 2 and widest(texts, ROW_SIZE) <= 1.05 * MOST_BESIDE:
+        return texts, None
+    short = letters(len(names))
+    pairs = zip(short, names, strict=True)
+    return short, Legend([f"{letter}   {name}" for letter, name in pairs], handle)

@@ -1,38 +1,27 @@
-"""Figures with a row a learner: final returns, and scores over all tasks."""
-
-from typing import Any
+"""Figures with a row for each learner: final returns, and scores over all tasks."""
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from moie.comparison.facts.schema import Estimate, Interval
+from moie.comparison.facts.schema import Estimate, Facts, Interval
 from moie.comparison.figures.appearance import Look, looks
-from moie.comparison.figures.labels import ROW_SIZE, beside, listed, n_lines, widest
-from moie.comparison.figures.panels import (
-    Facts,
-    Legend,
-    labels,
-    learners_of,
-    mark_of,
-    panels,
-    ticks,
-)
+from moie.comparison.figures.labels import ROW_SIZE, n_lines, widest
+from moie.comparison.figures.panels import labels, mark_of, panels, row_names, ticks
 from moie.present.style import grid, sheet
 
 MANY = 20
-"""Learners, from which on their rows are narrower."""
+"""Rows of more learners than this are narrower."""
 
 
 class Rows:
-    """Learners as rows, the first on top; by letters where their names are too long, with a list
-    below the figure."""
+    """Learners as rows, the first on top. Where their names are too long rows have letters, and the
+    names are listed below the figure."""
 
     def __init__(self, facts: Facts, names: list[str], each: float):
         """`each`: inches of a row, with a name of one line."""
         self.names, self.paint = names, looks(facts["learners"])
-        self.texts, is_lettered = beside(names)
-        self.legend = Legend(listed(names), handle=1.0) if is_lettered else None
+        self.texts, self.legend = row_names(names, handle=1.0)
         row = each if len(names) <= MANY else 0.75 * each
         self.height = len(names) * (row if n_lines(self.texts) == 1 else max(row, 0.33))
         self.left = 0.2 + widest(self.texts, ROW_SIZE)
@@ -45,50 +34,48 @@ class Rows:
         axis.spines["left"].set_visible(False)
         grid(axis, "x")
 
-    def list(self, figure: Figure) -> None:
-        """The names, where the rows have letters."""
+    def list_names(self, figure: Figure) -> None:
+        """Say which names the letters of rows stand for."""
         if self.legend is not None:
             self.legend.draw(figure, [mark_of(self.paint[name]) for name in self.names])
 
 
-def _estimate(axis: Axes, at: float, value: float, found: Estimate | Interval, look: Look) -> None:
-    """A mark and its interval, lying."""
-    if found["low"] is not None and found["high"] is not None:
-        axis.plot([found["low"], found["high"]], [at, at], color=look.colour, linewidth=2.2)
-    options: dict[str, Any] = look.mark(7.5 if look.marker in ("P", "X") else 6, edge="white")
-    axis.plot([value], [at], linestyle="none", **options)
+def _estimate(axis: Axes, at: float, value: float, of: Estimate | Interval, look: Look) -> None:
+    """A mark and its interval, in a row."""
+    if of["low"] is not None and of["high"] is not None:
+        axis.plot([of["low"], of["high"]], [at, at], color=look.colour, linewidth=2.2)
+    size = 7.5 if look.marker in ("P", "X") else 6
+    axis.plot([value], [at], linestyle="none", **look.mark(size, edge="white"))
 
 
 def final(facts: Facts) -> Figure:
     """Final return: every seed, the mean and its interval."""
-    rows = Rows(facts, learners_of(facts, facts["results"]), 0.27)
+    rows = Rows(facts, [one["learner"] for one in facts["learners"]], 0.27)
     below = 0.35 + rows.below
     figure, axes = panels(facts["tasks"], 0.55 + rows.height, below, rows.left, sharey=True)
     for axis, task in zip(axes.flat, facts["tasks"], strict=False):
-        for one in facts["results"]:
-            if one["task"] != task["task"]:
-                continue
-            at, found = rows.names.index(one["learner"]), one["final"]["return_sampled"]
+        for one in [one for one in facts["results"] if one["task"] == task["task"]]:
+            at, result = rows.names.index(one["learner"]), one["final"]["return_sampled"]
             look = rows.paint[one["learner"]]
             lower = at + 0.27 + (0.06 * (np.arange(one["n"]) % 3 - 1) if one["n"] > 3 else 0.0)
             seeds = np.broadcast_to(lower, one["n"])
-            axis.plot(found["runs"], seeds, ".", color=look.colour, alpha=0.6, markersize=4)
-            _estimate(axis, at - 0.1, found["mean"], found, look)
+            axis.plot(result["runs"], seeds, ".", color=look.colour, alpha=0.6, markersize=4)
+            _estimate(axis, at - 0.1, result["mean"], result, look)
         rows.name(axis)
         axis.xaxis.set_major_locator(ticks(12 // axes.shape[1]))
     labels(axes, len(facts["tasks"]), "final return")
-    rows.list(figure)
+    rows.list_names(figure)
     return figure
 
 
 def aggregate(facts: Facts) -> Figure | None:
     """Interquartile mean and mean of the normalised scores."""
-    found = facts["aggregate"]
-    if found is None:
+    means = facts["aggregate"]
+    if means is None:
         return None
-    rows = Rows(facts, found["learners"], 0.26)
+    rows = Rows(facts, means["learners"], 0.26)
     figure, axes = sheet(0.8 + rows.height + rows.below, 1, 2, sharey=True)
-    kinds = {"Interquartile mean": found["iqm"], "Mean": found["mean"]}
+    kinds = {"Interquartile mean": means["iqm"], "Mean": means["mean"]}
     for axis, (title, scores) in zip(axes[0], kinds.items(), strict=True):
         for at, (name, one) in enumerate(zip(rows.names, scores, strict=True)):
             _estimate(axis, at, one["value"], one, rows.paint[name])
@@ -96,5 +83,5 @@ def aggregate(facts: Facts) -> Figure | None:
         axis.set_title(title)
         axis.xaxis.set_major_locator(ticks(5))
     labels(axes, 2, "normalised score")
-    rows.list(figure)
+    rows.list_names(figure)
     return figure
