@@ -16,7 +16,7 @@ STUDY_FILE, STUDY_FORMAT = "study.json", "moie-study"
 
 
 class RunFacts(TypedDict):
-    """What run.json says about a run. Older runs did not record versions and host."""
+    """Facts of run.json about a run. Older runs did not record versions and host."""
 
     config: dict[str, Any]
     versions: dict[str, str]
@@ -32,7 +32,7 @@ class DeclaredRun(TypedDict):
 
 
 class StudyFacts(TypedDict):
-    """What study.json says."""
+    """The content of study.json."""
 
     format: str
     name: str

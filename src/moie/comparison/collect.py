@@ -73,13 +73,8 @@ def read_runs(folder: Path) -> Curves:
             unreadable.append(str(error).replace(str(path), name))
             continue
         damaged += [f"{name}/{run.metrics_file.name}, {problem}" for problem in metrics.problems]
-    return Curves(
-        curves.concatenated(tables),
-        runs,
-        _read_study(folder),
-        tuple(unreadable),
-        damaged=tuple(damaged),
-    )
+    rows, study = curves.concatenated(tables), _read_study(folder)
+    return Curves(rows, runs, study, tuple(unreadable), damaged=tuple(damaged))
 
 
 def _parameters(run: RunDirectory) -> int | None:

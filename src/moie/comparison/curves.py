@@ -1,7 +1,7 @@
 """All curves of many runs in one table, and its way to and from one Parquet file.
 
-A row is a row of a run's metrics.jsonl: one an iteration, and a last one that only measures the
-final policy. The file's schema is described in docs/studies.md; what is not a curve
+A row is a row of a run's metrics.jsonl: one for each iteration, and a last one that only
+measures the final policy. The file's schema is described in docs/studies.md; what is not a curve
 (configurations, versions, hosts, the study's declaration) is JSON in the schema's metadata, under
 the key "moie".
 """
@@ -64,7 +64,7 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Curves:
-    """What some runs have measured, and what is known about them."""
+    """The measurements of some runs, and the facts about them."""
 
     rows: pd.DataFrame
     runs: dict[str, RunFacts]
@@ -72,11 +72,11 @@ class Curves:
     study: StudyFacts | None
     """The study that the runs belong to, if any."""
     unreadable: tuple[str, ...] = ()
-    """What is wrong with runs that could not be read."""
+    """Faults of runs that could not be read."""
     overlaps: tuple[Overlap, ...] = ()
     """Runs that more than one of the merged sources had."""
     damaged: tuple[str, ...] = ()
-    """What is wrong with the metrics of runs whose other rows are here."""
+    """Faults in the metrics of runs whose other rows are here."""
 
     def evaluations(self) -> dict[str, pd.DataFrame]:
         """The rows of each run that measure a policy, in the order of steps."""

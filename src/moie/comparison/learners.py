@@ -28,7 +28,7 @@ MEASURES = {
     "distance_mean": "distance_mean",
     "attention": ATTENTION,
 }
-"""What is compared, and the columns that have it."""
+"""Names of the compared measures, and the columns that have them."""
 NOT_THE_LEARNER = (
     *ONLY_SHOWN,
     "task",
@@ -189,7 +189,7 @@ def by_key(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 
 class Grouping:
-    """From a run to its learner."""
+    """Finds the learner of a run."""
 
     def __init__(self, runs: Iterable[Declared]):
         """`runs`: all that exist or are planned, because any two of them may differ."""

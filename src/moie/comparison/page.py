@@ -38,7 +38,7 @@ def _values(some: list[Any]) -> str:
 
 
 class TaskTable(NamedTuple):
-    """What the page's table of a task shows."""
+    """The page's table of a task."""
 
     results: list[int]
     """Indices of its results in the facts."""

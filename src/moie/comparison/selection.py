@@ -67,7 +67,7 @@ def is_late(at: NDArray[np.int64], budget: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Selection:
-    """What is compared, and what is not and why."""
+    """The runs that are compared, and those that are not and why."""
 
     runs: list[Run]
     plan: list[Declared]
@@ -77,7 +77,7 @@ class Selection:
     budgets: dict[str, int]
     """Steps at which each task is compared."""
     groups: list[Group]
-    """In order of tasks and learners."""
+    """Groups in order of tasks and learners."""
     short: list[Run]
     """Runs that have not come as far as the budget."""
     broken: list[Run]

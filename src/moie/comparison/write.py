@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from moie.comparison import curves, merging
-from moie.comparison.curves import Curves
 from moie.comparison.facts.assembly import make_facts
 from moie.comparison.figures import charts
 from moie.comparison.page import page
@@ -42,7 +41,12 @@ def compare(
     check()
     with progress.stage("statistics", 1):
         facts = make_facts(read, (paths[0] if len(paths) == 1 else out).resolve().name, steps)
-    content = {FACTS: as_json(facts), TABLE: markdown(facts), ROWS: _evaluations(read)}
+    evaluations = replace(read, rows=read.rows[curves.is_evaluation(read.rows)])
+    content = {
+        FACTS: as_json(facts),
+        TABLE: markdown(facts),
+        ROWS: curves.to_bytes(evaluations),
+    }
     drawn = draw_all(charts.FIGURES, facts, content, progress, check)
     content[PAGE] = page(facts, drawn)
     replace_folder(out, content)
@@ -75,8 +79,3 @@ def _check_kept(paths: list[Path], out: Path) -> None:
                 )
         elif home in (there, *there.parents):
             raise InputError(f"{path} is in {out}, which would be replaced; choose another --out")
-
-
-def _evaluations(of: Curves) -> bytes:
-    """A file of curves with the rows that measure a policy."""
-    return curves.to_bytes(replace(of, rows=of.rows[curves.is_evaluation(of.rows)]))

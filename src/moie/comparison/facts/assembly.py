@@ -1,4 +1,4 @@
-"""From curves to the facts that page, figures and tables are made of.
+"""Makes the facts of curves, from which page, figures and tables are made.
 
 The paper's protocol: evaluations with sampled actions, over the steps that the evaluated policy had
 learned from; a band is Student's 95% interval of the mean over seeds.
@@ -57,7 +57,12 @@ def make_facts(curves: Curves, name: str, steps: int | None = None) -> Facts:
         "learners": [_learner(learner) for learner in selection.learners],
         "results": [one for task in selection.tasks for one in _results(selection.on(task))],
         "aggregate": aggregate(selection, scales),
-        "problems": _unreadable(curves) + remarks.problems() + _without_scale(scales),
+        "problems": [
+            *(f"A run is left out: {what}." for what in curves.unreadable),
+            *(f"Rows are left out: {what}." for what in curves.damaged),
+            *remarks.problems(),
+            *_without_scale(scales),
+        ],
         "notices": remarks.notices(),
         "versions": [{"versions": dict(one), "runs": n} for one, n in versions.items()],
         "hosts": [{"host": host, "runs": n} for host, n in sorted(hosts.items())],
@@ -77,13 +82,6 @@ def _task(selection: Selection, task: str, scale: schema.Scale | None) -> schema
         "has_attention": any(np.isfinite(group.finals("attention")).any() for group in groups),
         "scale": scale,
     }
-
-
-def _unreadable(curves: Curves) -> list[str]:
-    return [
-        *(f"A run is left out: {what}." for what in curves.unreadable),
-        *(f"Rows are left out: {what}." for what in curves.damaged),
-    ]
 
 
 def _without_scale(scales: dict[str, schema.Scale | None]) -> list[str]:
@@ -130,17 +128,17 @@ def _curve(group: Group, measure: str) -> schema.Curve:
 
 
 def _results(groups: list[Group]) -> list[schema.Result]:
-    """What every learner of a task has reached."""
+    """The results of all learners of a task."""
     finals = [_final(group) for group in groups]
     parameters = [_parameters(group) for group in groups]
     attention = [one["attention"] and one["attention"]["mean"] for one in finals]
     returns = [one["return_sampled"]["mean"] for one in finals]
-    fronts = zip(_front(parameters, returns), _front(attention, returns), strict=True)
+    fronts = _front(parameters, returns), _front(attention, returns)
     return [
         {
             "task": group.task,
             "learner": group.learner.name,
-            "parameters": _parameters(group),
+            "parameters": size,
             "n": len(group.runs),
             "seeds": group.seeds,
             "runs": [run.name for run in group.runs],
@@ -151,7 +149,9 @@ def _results(groups: list[Group]) -> list[schema.Result]:
             "is_front": is_front,
             "is_attention_front": is_attention_front,
         }
-        for group, final, (is_front, is_attention_front) in zip(groups, finals, fronts, strict=True)
+        for group, final, size, is_front, is_attention_front in zip(
+            groups, finals, parameters, *fronts, strict=True
+        )
     ]
 
 

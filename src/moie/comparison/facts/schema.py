@@ -1,4 +1,4 @@
-"""What a comparison knows: `facts.json`, field by field.
+"""The facts of a comparison: `facts.json`, field by field.
 
 Page, figures and tables are made of these facts alone. A number that is not finite is None.
 """
@@ -46,7 +46,7 @@ class Curve(TypedDict):
 
 
 class Result(TypedDict):
-    """What one learner reached on one task."""
+    """The result of one learner on one task."""
 
     task: str
     learner: str
@@ -176,8 +176,8 @@ class Facts(TypedDict):
     results: list[Result]
     aggregate: Aggregate | None
     problems: list[str]
-    """What restricts the comparison."""
+    """Sentences on what restricts the comparison."""
     notices: list[str]
-    """What a reader should know."""
+    """Sentences on what else a reader should know."""
     versions: list[Versions]
     hosts: list[Host]

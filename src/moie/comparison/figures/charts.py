@@ -58,11 +58,10 @@ def _thinned(curve: Curve, unit: float) -> Line:
 
 def _curves(facts: Facts, curve_of: Callable[[Result], Curve | None], label: str) -> Figure | None:
     """Lines of a kind of curve, for the tasks that have one."""
-    found = [curve_of(one) for one in facts["results"]]
-    curves = [curve if curve and curve["steps"] else None for curve in found]
+    every = [curve_of(one) for one in facts["results"]]
+    curves = [curve if curve and curve["steps"] else None for curve in every]
     paint = looks(facts["learners"])
-    pairs = zip(curves, facts["results"], strict=True)
-    there = {one["task"] for curve, one in pairs if curve}
+    there = {one["task"] for curve, one in zip(curves, facts["results"], strict=True) if curve}
     budgets = [task["budget"] for task in facts["tasks"] if task["task"] in there]
     unit, name = (1e6, "million") if max(budgets, default=0) >= 5e5 else (1e3, "thousand")
 

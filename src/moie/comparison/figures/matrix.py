@@ -1,7 +1,5 @@
 """Who beats whom: a matrix of all pairs of learners."""
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from moie.comparison.facts.schema import Facts, Interval
 from moie.comparison.figures.labels import ROW_SIZE, letters, n_lines, widest
-from moie.comparison.figures.panels import Legend, row_names
+from moie.comparison.figures.panels import row_names
 from moie.present.style import WIDTH, sheet
 
 ON_CELL = "#23272e"
@@ -26,71 +24,37 @@ SLANT = 30
 """Degrees of names below columns."""
 
 
-@dataclass(frozen=True)
 class Layout:
     """Names of rows and columns, and the room that they leave for cells."""
 
-    names: list[str]
-
-    @cached_property
-    def beside(self) -> tuple[list[str], Legend | None]:
-        return row_names(self.names, handle=0.0)
-
-    @property
-    def legend(self) -> Legend | None:
-        return self.beside[1]
-
-    @cached_property
-    def rows(self) -> list[str]:
-        """Names, with the letters of the columns where those have letters."""
-        names, legend = self.beside
-        if self.is_slanted or legend:
-            return names
-        pairs = zip(names, letters(len(names)), strict=True)
-        return [f"{name}   {letter}" for name, letter in pairs]
-
-    @cached_property
-    def columns(self) -> list[str]:
-        return self.names if self.is_slanted else letters(len(self.names))
-
-    @cached_property
-    def is_slanted(self) -> bool:
-        """Whether there is room for whole names below the columns, each in one line."""
-        names, legend = self.beside
-        room = (WIDTH - widest(names, ROW_SIZE)) / len(names) * np.sin(np.deg2rad(SLANT))
-        return legend is None and n_lines(names) == 1 and room > 1.3 * ROW_SIZE / 72
-
-    @cached_property
-    def wide(self) -> float:
+    def __init__(self, names: list[str]):
+        n, short = len(names), letters(len(names))
+        texts, self.legend = row_names(names, handle=0.0)
+        slope = np.sin(np.deg2rad(SLANT))
+        room = (WIDTH - widest(texts, ROW_SIZE)) / n * slope
+        has_room = n_lines(texts) == 1 and room > 1.3 * ROW_SIZE / 72
+        self.is_slanted = self.legend is None and has_room
+        """Whether whole names stand below the columns, each in one line."""
+        self.columns = names if self.is_slanted else short
+        self.rows = texts
+        if not self.is_slanted and self.legend is None:  # they say what the columns' letters mean
+            pairs = zip(texts, short, strict=True)
+            self.rows = [f"{text}   {letter}" for text, letter in pairs]
+        self.wide = 72 * (WIDTH - widest(self.rows, ROW_SIZE) - 0.25) / n
         """Points of a cell's width, or a little less."""
-        return 72 * (WIDTH - widest(self.rows, ROW_SIZE) - 0.25) / len(self.names)
-
-    @cached_property
-    def high(self) -> float:
-        """Points of a cell's height."""
-        if self.number:
-            return 72 * min(0.5, max(0.38, 3 / len(self.names)))
-        return 72 * (0.19 if n_lines(self.rows) == 1 else 0.33)
-
-    @cached_property
-    def number(self) -> float:
+        self.number = _readable(min(7.0, self.wide / 2.8), SMALLEST)
         """Size of a cell's number; zero where it has no room."""
-        size = min(7.0, self.wide / 2.8)
-        return size if size >= SMALLEST else 0.0
-
-    @cached_property
-    def interval(self) -> float:
+        self.interval = _readable(min(5.5, self.wide / 5.4), SMALLEST + 0.5)
         """Size of a cell's interval; zero where it has no room."""
-        size = min(5.5, self.wide / 5.4)
-        return size if size >= SMALLEST + 0.5 else 0.0
-
-    @cached_property
-    def height(self) -> float:
+        row = 0.19 if n_lines(self.rows) == 1 else 0.33
+        cells = n * (min(0.5, max(0.38, 3 / n)) if self.number else row)
+        below = 0.2 + slope * widest(self.columns, ROW_SIZE) + (0.0 if self.number else 0.6)
+        self.height = 0.4 + cells + below + (self.legend.height if self.legend else 0.0)
         """Inches of the whole figure."""
-        below = 0.2 + np.sin(np.deg2rad(SLANT)) * widest(self.columns, ROW_SIZE)
-        scale = 0.0 if self.number else 0.6
-        names = 0.0 if self.legend is None else self.legend.height
-        return 0.4 + len(self.names) * self.high / 72 + below + scale + names
+
+
+def _readable(size: float, least: float) -> float:
+    return size if size >= least else 0.0
 
 
 def improvement(facts: Facts) -> Figure | None:
@@ -112,7 +76,7 @@ def improvement(facts: Facts) -> Figure | None:
         scale = figure.colorbar(image, ax=axis, location="bottom", shrink=0.5, aspect=40, pad=0.01)
         scale.outline.set_visible(False)
     if layout.legend is not None:
-        layout.legend.draw(figure, [Line2D([], [], linestyle="none") for _ in layout.names])
+        layout.legend.draw(figure, [Line2D([], [], linestyle="none") for _ in layout.rows])
     return figure
 
 

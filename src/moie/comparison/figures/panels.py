@@ -120,7 +120,7 @@ class Legend:
             self._arrange(names, SMALL_LEGEND)
 
     def _arrange(self, names: list[str], size: float) -> None:
-        """In one row where it fits the page, otherwise in rows of about the same length."""
+        """Put names in one row if it fits the page, otherwise in rows of about equal length."""
         apart, n = (self.handle + self.pad + APART) * size / 72, len(names)
         room = WIDTH - 0.1
         self.size, self.names = size, [wrapped(name, room - apart, size) for name in names]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from moie.comparison.learners import Run, by_key, said
-from moie.comparison.notes.wording import host_name, joined, runs, seeds, seeds_were
+from moie.comparison.notes.wording import host_name, joined, runs, seeds
 from moie.comparison.selection import Group, Selection, is_late, last_part
 from moie.learn import registry
 
@@ -78,8 +78,9 @@ def _last(of: Selection) -> Iterator[str]:
         early = by_key((at, seed) for at, seed in last if not is_late(at, group.budget))
         for at, some in sorted(early.items()):
             yield (
-                f"{group.task}: {group.learner.name} {seeds_were(some)} last evaluated at {at:,} "
-                f"of {group.budget:,} steps; this counts as the final return."
+                f"{group.task}: {group.learner.name} {seeds(some)} "
+                f"{'were' if len(some) > 1 else 'was'} last evaluated at {at:,} of "
+                f"{group.budget:,} steps; this counts as the final return."
             )
 
 

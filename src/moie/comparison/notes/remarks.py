@@ -1,4 +1,4 @@
-"""What restricts a comparison, and what a reader should know about it, in sentences.
+"""Sentences on what restricts a comparison, and on what a reader should know about it.
 
 Problems restrict what the comparison says; notices do not, or were intended. Each names the runs
 that it is about, and the way out where there is one.
@@ -12,7 +12,7 @@ import numpy as np
 from moie.comparison.curves import Overlap
 from moie.comparison.learners import Declared, Learner, Run, by_key
 from moie.comparison.notes.likeness import differences
-from moie.comparison.notes.wording import joined, seeds, seeds_are
+from moie.comparison.notes.wording import joined, seeds
 from moie.comparison.selection import Selection
 
 
@@ -202,13 +202,14 @@ class Remarks:
         """Runs that two sources had, as "Walk-v0: moie K=10 seeds 0-2 are", and what all of them
         have in common."""
         by_name = {run.name: run for run in self.of.runs}
+        runs = [(one, by_name[one.run]) for one in self.overlaps]
         overlaps = by_key(
-            ((by_name[one.run].task, self.name[one.run], replace(one, run="")), one.run)
-            for one in self.overlaps
+            ((run.task, self.name[run.name], replace(one, run="")), run.seed)
+            for one, run in runs
             if (one.reached == one.other_reached) == is_same_length
         )
         return [
-            (f"{task}: {name} {seeds_are([by_name[run].seed for run in some])}", one)
+            (f"{task}: {name} {seeds(some)} {'are' if len(set(some)) > 1 else 'is'}", one)
             for (task, name, one), some in overlaps.items()
         ]
 

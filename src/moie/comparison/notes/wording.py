@@ -19,15 +19,6 @@ def seeds(numbers: Iterable[int]) -> str:
     return f"seed{'s' if len(some) > 1 else ''} {ranges(some)}"
 
 
-def seeds_are(numbers: Iterable[int]) -> str:
-    """ "seed 5 is", "seeds 0-2 are"."""
-    return f"{seeds(numbers)} {'are' if len(set(numbers)) > 1 else 'is'}"
-
-
-def seeds_were(numbers: Iterable[int]) -> str:
-    return f"{seeds(numbers)} {'were' if len(set(numbers)) > 1 else 'was'}"
-
-
 def runs(n: int) -> str:
     """ "1 run", "2 runs"."""
     return f"{n} run{'' if n == 1 else 's'}"
