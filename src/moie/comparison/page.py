@@ -5,7 +5,7 @@ As in the report of `moie explain`, every number names its place in the facts (`
 
 import json
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -24,17 +24,15 @@ def _settings(facts: Facts, learner: str) -> str:
     }
     lines = []
     for name in next(iter(of_task.values())):
-        values = {task: _values(settings.get(name, [])) for task, settings in of_task.items()}
+        values = {
+            task: " or ".join(map(json.dumps, settings.get(name, [])))
+            for task, settings in of_task.items()
+        }
         if len(set(values.values())) == 1:
             lines.append(f"{name} = {next(iter(values.values()))}")
         else:
             lines += [f"{name} = {value} on {task}" for task, value in values.items()]
     return "\n".join(lines)
-
-
-def _values(some: list[Any]) -> str:
-    """All values that occur."""
-    return " or ".join(json.dumps(value) for value in some)
 
 
 class TaskTable(NamedTuple):

@@ -106,10 +106,6 @@ class Selection:
     def group(self, task: str, learner: Learner) -> Group | None:
         return next((group for group in self.on(task) if group.learner == learner), None)
 
-    def on_all(self, tasks: list[str]) -> list[Learner]:
-        """Learners that are compared on all of these tasks."""
-        return [a for a in self.learners if all(self.group(task, a) for task in tasks)]
-
 
 def select(runs: list[Run], plan: list[Declared], steps: int | None = None) -> Selection:
     """Compare every task at its budget, with one run for each learner and seed."""

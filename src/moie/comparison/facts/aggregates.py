@@ -56,7 +56,7 @@ def aggregate(selection: Selection, scales: dict[str, Scale | None]) -> Aggregat
     """Scores of all learners that have runs on every task with a scale; None where there are
     none."""
     known = {task: one for task, one in scales.items() if one is not None}
-    learners = selection.on_all(list(known))
+    learners = [a for a in selection.learners if all(selection.group(task, a) for task in known)]
     if not known or not learners:
         return None
     rng = np.random.default_rng(SEED)
