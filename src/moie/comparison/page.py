@@ -7,12 +7,9 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from markupsafe import Markup
-
 from moie.comparison.facts.schema import Facts
 from moie.comparison.figures.appearance import looks
-from moie.present.html import STYLE_SHEET, inline, numbers
-from moie.present.sealing import Styles, rendered
+from moie.present.html import rendered
 
 TEMPLATES = files("moie.comparison") / "templates"
 
@@ -54,15 +51,14 @@ def _tasks(facts: Facts) -> list[dict[str, Any]]:
 
 def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
     """The whole file. `figures` are SVG by name."""
-    styles, found = Styles(), facts["aggregate"]
-    iqm = [] if found is None else [one["value"] for one in found["iqm"]]
-    sheets = STYLE_SHEET, TEMPLATES / "comparison.css"
+    aggregate = facts["aggregate"]
+    iqm = [] if aggregate is None else [one["value"] for one in aggregate["iqm"]]
     return rendered(
-        (TEMPLATES / "comparison.html").read_text(),
-        styles,
-        f=facts,
-        n=numbers(facts),
-        figures={name: inline(svg, styles) for name, svg in figures.items()},
+        "moie.comparison",
+        "comparison.html",
+        facts,
+        figures,
+        (TEMPLATES / "comparison.css").read_text(),
         tasks=_tasks(facts),
         top=[i for i, value in enumerate(iqm) if value == max(iqm)],
         paint={name: look.colour for name, look in looks(facts["learners"]).items()},
@@ -71,5 +67,4 @@ def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
             "\n".join(f"{name} {version}" for name, version in one["versions"].items())
             for one in facts["versions"]
         ],
-        css=Markup("".join(sheet.read_text() for sheet in sheets)),
     )

@@ -11,8 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from moie.explanation.images import COLUMNS, PER_SHEET, Strip, Video
-from moie.present.html import STYLE_SHEET, inline, numbers
-from moie.present.sealing import Styles, rendered
+from moie.present.html import rendered
 from moie.present.style import colours, varied
 from moie.runs.truth import SAID
 
@@ -59,15 +58,15 @@ def page(
     fps: float,
 ) -> bytes:
     """The whole file. `figures` are SVG by name; `programs` the policy and the pruned one."""
-    styles, run = Styles(), facts.get("run")
+    run = facts.get("run")
     return rendered(
-        (TEMPLATES / "report.html").read_text(),
-        styles,
-        f=facts,
-        n=numbers(facts),
+        "moie.explanation",
+        "report.html",
+        facts,
+        figures,
+        js=(TEMPLATES / "report.js").read_text(),
         said=SAID[facts["truth"]["reading"]],
         is_visited=any(expert["origin"] for expert in facts["experts"]),
-        figures={name: inline(svg, styles) for name, svg in figures.items()},
         strips={e["expert"]: strips.get(e["expert"]) for e in facts["experts"]},
         video=video,
         colours=colours(facts),
@@ -77,6 +76,4 @@ def page(
         settings=None if run is None else json.dumps(run["settings"], indent=2),
         versions="\n".join(f"{name} {version}" for name, version in facts["versions"].items()),
         player=_player(facts, video, fps),
-        css=Markup(STYLE_SHEET.read_text()),
-        js=Markup((TEMPLATES / "report.js").read_text()),
     )
