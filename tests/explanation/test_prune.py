@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import moie
 from moie import api
 from moie.cli import main
-from moie.explanation.prune import NO_HEIR, change, prune, removals, without
+from moie.explanation.prune import change, prune, removals, without
 from moie.policy import file as policy_file
 from moie.policy.mixture import Mixture
 from moie.policy.truth import in_range
@@ -68,7 +68,7 @@ def test_each_removal_is_the_best_there_is() -> None:
     policy = tiny.policy(WALK, experts=5)
     states = np.random.default_rng(1).normal(size=(100, 3))
     step = next(removals(policy, states))
-    heirs = [(k, j) for k in range(5) for j in (NO_HEIR, *range(5)) if j != k]
+    heirs = [(k, j) for k in range(5) for j in (None, *range(5)) if j != k]
     best = min(change(policy, without(policy, k, j), states) for k, j in heirs)
     assert step.change == pytest.approx(best, rel=1e-6)
 

@@ -43,9 +43,8 @@ def compare(
     with progress.stage("statistics", 1):
         facts = gather(found, (paths[0] if len(paths) == 1 else out).resolve().name, steps)
     content = {FACTS: as_json(facts), TABLE: markdown(facts), ROWS: _evaluations(found)}
-    drawn = draw_all(charts.FIGURES, facts, content, progress, check)
-    content[PAGE] = page(facts, drawn)
-    replace_folder(out, content)
+    figures, drawings = draw_all(charts.FIGURES, facts, progress, check)
+    replace_folder(out, content | figures | {PAGE: page(facts, drawings)})
     return out / PAGE
 
 
