@@ -281,7 +281,7 @@ def test_pictures_keep_to_their_budget() -> None:
     assert film.n * film.every == 40
     assert film.every > 1
     row = images.strip(frames[:6], 20_000)
-    assert len(row.uri) < 1.4 * 20_000
+    assert len(row.sheets[0]) < 1.4 * 20_000
     assert (row.n, row.width < 160) == (6, True)
 
 

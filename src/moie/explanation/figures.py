@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from moie.explanation.facts.schema import Facts, Kind
@@ -60,7 +59,6 @@ def overlap(facts: Facts) -> Figure:
     matrix = np.asarray(facts["overlap"])[np.ix_(order, order)]
     side = min(6.0, 2.2 + 0.22 * len(order))
     figure = Figure(figsize=(side + 0.8, side))
-    FigureCanvasAgg(figure)
     axis = figure.subplots()
     image = axis.imshow(matrix, vmin=0, vmax=1, cmap="Blues")
     axis.set_xticks(range(len(order)), map(str, order))

@@ -17,24 +17,15 @@ COLUMNS, PER_SHEET = 10, 100
 
 
 @dataclass(frozen=True)
-class Strip:
-    """Frames of one size beside each other, as an address that a page can show."""
-
-    uri: str
-    n: int
-    width: int
-    height: int
-
-
-@dataclass(frozen=True)
-class Video:
-    """All frames of an episode in a few sheets: a player can go to any frame at once."""
+class Film:
+    """Frames of one size in a few sheets, addresses that a page can show: a player can go to any
+    frame at once."""
 
     sheets: list[str]
     n: int
     width: int
     height: int
-    every: int
+    every: int = 1
     """Steps from one frame to the next."""
 
 
@@ -59,24 +50,24 @@ def _sheet(frames: list[Frame], columns: int, quality: int) -> bytes:
     return _encoded(Image.fromarray(sheet), "WEBP", quality=quality, method=4)
 
 
-def strip(frames: list[Frame], most: int) -> Strip:
+def strip(frames: list[Frame], most: int) -> Film:
     """All frames in a row, in at most so many bytes: coarser, then smaller, where it must be."""
     height, width, _ = frames[0].shape
     for quality in QUALITIES:
         content = _sheet(frames, len(frames), quality)
         if len(content) <= most or min(width, height) < 40:
-            return Strip(_uri(content), len(frames), width, height)
+            return Film([_uri(content)], len(frames), width, height)
     return strip([frame[::2, ::2] for frame in frames], most)
 
 
-def video(frames: list[Frame], every: int, most: int) -> Video:
+def video(frames: list[Frame], every: int, most: int) -> Film:
     """All frames in sheets, in at most so many bytes: coarser, then fewer, where it must be."""
     height, width, _ = frames[0].shape
     parts = [frames[i : i + PER_SHEET] for i in range(0, len(frames), PER_SHEET)]
     for quality in QUALITIES:
         sheets = [_sheet(part, COLUMNS, quality) for part in parts]
         if sum(map(len, sheets)) <= most or len(frames) < 10:
-            return Video(list(map(_uri, sheets)), len(frames), width, height, every)
+            return Film(list(map(_uri, sheets)), len(frames), width, height, every)
     return video(frames[::2], 2 * every, most)
 
 

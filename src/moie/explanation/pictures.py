@@ -17,14 +17,14 @@ STRIPS, VIDEO = 6_000_000, 8_000_000
 
 @dataclass
 class Pictures:
-    """What was drawn, as far as it could be."""
+    """Everything that was drawn, and how well it agrees."""
 
     problem: str | None = None
     """Why there are no pictures."""
     replays: dict[int, Replay] = field(default_factory=dict)
     """How well the replay of each expert's prototype agrees."""
-    strips: dict[int, images.Strip] = field(default_factory=dict)
-    video: images.Video | None = None
+    strips: dict[int, images.Film] = field(default_factory=dict)
+    video: images.Film | None = None
     video_difference: float | None = None
     fps: float = 30.0
     files: dict[str, bytes] = field(default_factory=dict)
@@ -76,14 +76,20 @@ def draw(
             done("")
         drawn.problem, drawn.fps = stage.problem, stage.fps
     if drawn.problem is None:
-        _film(drawn, policy, episodes[facts["shown"]["episode"]], progress, check)
+        episode = episodes[facts["shown"]["episode"]]
+        scene = _filmed(policy, episode, progress, check)
+        drawn.problem, drawn.video_difference = scene.problem, scene.difference
+        if drawn.problem is None:
+            every = scenes.stride(episode.length)
+            drawn.video = images.video(scene.frames, every, VIDEO)
+            drawn.files["scenes/episode.webp"] = images.animation(scene.frames, every / drawn.fps)
     return drawn
 
 
-def _film(
-    drawn: Pictures, policy: Mixture, episode: Episode, progress: Stages, check: Callable[[], None]
-) -> None:
-    """Add the video of the episode, or the reason why there is none."""
+def _filmed(
+    policy: Mixture, episode: Episode, progress: Stages, check: Callable[[], None]
+) -> scenes.Scene:
+    """The frames of the episode, or the reason why there are none."""
 
     def tell(step: int) -> None:
         if step % CHECK_EVERY == 0:
@@ -94,9 +100,4 @@ def _film(
         scenes.Stage(policy.task, scenes.VIDEO) as stage,
         progress.stage("video", -(-episode.length // CHECK_EVERY)) as done,
     ):
-        every = scenes.stride(episode.length)
-        scene = scenes.film(stage, policy, episode, tell)
-    drawn.problem, drawn.video_difference = stage.problem or scene.problem, scene.difference
-    if drawn.problem is None:
-        drawn.video = images.video(scene.frames, every, VIDEO)
-        drawn.files["scenes/episode.webp"] = images.animation(scene.frames, every / drawn.fps)
+        return scenes.film(stage, policy, episode, tell)

@@ -52,7 +52,7 @@ def by_metric(policy: Mixture) -> list[int]:
 
 
 def _closeness(policy: Mixture, width: int) -> list[str]:
-    """What counts as close; nothing for a policy that has not learned it."""
+    """The lines that say what counts as close; none if the policy has not learned it."""
     cells = [
         (policy.feature_names[i], f"±{_difference(policy.radii[i])}") for i in by_metric(policy)
     ]

@@ -7,14 +7,14 @@ the smallest that is good enough is confirmed on seeds that had no part in choos
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moie.errors import InputError
-from moie.explanation.facts.schema import Losses, Pruning, Removed, Smaller
+from moie.explanation.facts.schema import Losses, Pruning, Removal, Removed, Smaller
 from moie.policy.base import Array
 from moie.policy.mixture import Mixture
 from moie.runs.evaluation import standard_error
@@ -26,21 +26,6 @@ Returns = dict[str, list[float]]
 """Returns on some seeds, by kind of actions."""
 Measure = Callable[[Mixture, int, int], Returns]
 """Returns of a policy, from the number of a set of seeds and a number of episodes."""
-
-
-@dataclass(frozen=True)
-class Removal:
-    """One expert less; none less for the whole policy."""
-
-    expert: int | None
-    """Its number in the whole policy."""
-    heir: int | None
-    """The expert that takes over its weight."""
-    change: float
-    """Change of the mean action by this removal and all before: root mean square over visited
-    states, as a share of the action's range."""
-    policy: Mixture
-    kept: tuple[int, ...]
 
 
 def _difference(policy: Mixture, actions: NDArray[Any], others: NDArray[Any]) -> float:
@@ -93,20 +78,21 @@ def _least(policy: Mixture, states: Array, wanted: Array) -> tuple[int, int | No
     return best[1], best[2]
 
 
-def removals(policy: Mixture, states: Array) -> Iterator[Removal]:
-    """One expert after the other, down to the last."""
+def removals(policy: Mixture, states: Array) -> Iterator[tuple[Mixture, Removal]]:
+    """The whole policy, then one expert less after the other, down to the last."""
     wanted = policy.clipped(policy.means(states)).astype(np.float64)
     smaller, kept = policy, list(range(policy.n_experts))
+    yield policy, {"removed": None, "heir": None, "change": 0.0, "kept": kept.copy()}
     while smaller.n_experts > 1:
         expert, heir = _least(smaller, states, wanted)
         smaller = without(smaller, expert, heir)
-        inherits = None if heir is None else kept[heir]
-        number = kept.pop(expert)
-        yield Removal(number, inherits, change(policy, smaller, states), smaller, tuple(kept))
+        heir = None if heir is None else kept[heir]
+        removed, moved = kept.pop(expert), change(policy, smaller, states)
+        yield smaller, {"removed": removed, "heir": heir, "change": moved, "kept": kept.copy()}
 
 
 def _losses(returns: list[float], whole: list[float], loss: float) -> Losses:
-    """What a smaller policy loses, seed by seed; good enough is at most the share `loss` less, or
+    """Losses of a smaller policy, seed by seed; good enough is at most the share `loss` less, or
     less by no more than the error of the difference."""
     lost = np.subtract(whole, returns)
     error = standard_error(lost.tolist())
@@ -133,65 +119,54 @@ def prune(
     first of the candidates, from the smallest on, that is good enough on other seeds, too."""
     if policy.n_experts < 1:
         raise InputError("the policy has no experts: there is nothing to prune")
-    nothing = Removal(None, None, 0.0, policy, tuple(range(policy.n_experts)))
 
     @functools.cache
     def measured(one: Mixture, series: int) -> Returns:
         return measure(one, series, (1 + series) * episodes)
 
-    def compared(step: Removal, series: int) -> Smaller:
+    def compared(smaller: Mixture, change: float, series: int) -> Smaller:
         whole = measured(policy, series)
-        returns = whole if step.change < SAME else measured(step.policy, series)
+        returns = whole if change < SAME else measured(smaller, series)
         sampled, mean = (_losses(returns[kind], whole[kind], loss) for kind in ("sampled", "mean"))
         return {
-            "n_experts": step.policy.n_experts,
+            "n_experts": smaller.n_experts,
             "sampled": sampled,
             "mean": mean,
             "within": sampled["within"] and mean["within"],
         }
 
+    policies: list[Mixture] = []
     curve: list[Removed] = []
-    steps = [nothing, *removals(policy, states)]
-    for step in steps:
-        row = compared(step, 0)
-        curve.append(
-            {
-                **row,
-                "removed": step.expert,
-                "heir": step.heir,
-                "change": step.change,
-                "kept": list(step.kept),
-            }
-        )
+    for smaller, removal in removals(policy, states):
+        row = compared(smaller, removal["change"], 0)
+        policies.append(smaller)
+        curve.append({**row, **removal})
         tell(f"{row['n_experts']} experts: return {row['sampled']['return']:.1f}")
-    confirmation, chosen = [], nothing
-    for step, row in reversed(list(zip(steps[1:], curve[1:], strict=True))):
-        if row["within"]:
-            tell(f"confirming {row['n_experts']} experts on other seeds")
-            confirmation.append(compared(step, 1))
+    confirmation, chosen = [], 0
+    for i in reversed(range(1, len(curve))):
+        if curve[i]["within"]:
+            tell(f"confirming {curve[i]['n_experts']} experts on other seeds")
+            confirmation.append(compared(policies[i], curve[i]["change"], 1))
             if confirmation[-1]["within"]:
-                chosen = step
+                chosen = i
                 break
     pruning: Pruning = {
         "loss": loss,
         "episodes": episodes,
         "curve": curve,
         "confirmation": confirmation,
-        "n_experts": chosen.policy.n_experts,
-        "kept": list(chosen.kept),
-        "n_parameters": chosen.policy.n_parameters,
+        "n_experts": policies[chosen].n_experts,
+        "kept": curve[chosen]["kept"],
+        "n_parameters": policies[chosen].n_parameters,
     }
-    return pruning, _signed(chosen, policy, loss, states)
-
-
-def _signed(chosen: Removal, whole: Mixture, loss: float, states: Array) -> Mixture:
-    """The chosen policy with its use of experts as it is now, and where it comes from."""
-    memberships = chosen.policy.memberships(states)
-    lead = np.bincount(np.argmax(memberships, axis=1), minlength=chosen.policy.n_experts)
-    pruned = {"from": whole.n_experts, "kept": list(chosen.kept), "loss": loss}
-    return replace(
-        chosen.policy,
-        share=memberships.mean(axis=0),
-        lead=lead / len(states),
-        trained=whole.trained | {"pruned": pruned},
+    pruned = {"from": policy.n_experts, "kept": pruning["kept"], "loss": loss}
+    return pruning, replace(
+        _with_use(policies[chosen], states), trained=policy.trained | {"pruned": pruned}
     )
+
+
+def _with_use(policy: Mixture, states: Array) -> Mixture:
+    """The policy with its use of experts as it is over these states."""
+    memberships = policy.memberships(states)
+    lead = np.bincount(np.argmax(memberships, axis=1), minlength=policy.n_experts)
+    return replace(policy, share=memberships.mean(axis=0), lead=lead / len(states))

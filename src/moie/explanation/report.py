@@ -17,7 +17,7 @@ from moie.present.html import rendered
 from moie.runs.truth import SAID
 
 TEMPLATES = files("moie.explanation") / "templates"
-MOST_LISTED = 100
+MOST_FEATURES = 100
 """Most features of a prototype in its card."""
 
 
@@ -54,7 +54,7 @@ def page(
         strips={e["expert"]: pictures.strips.get(e["expert"]) for e in facts["experts"]},
         video=pictures.video,
         colours=colours(facts),
-        listed=varied(facts, MOST_LISTED),
+        features=varied(facts, MOST_FEATURES),
         program=programs[0],
         pruned_program=programs[1],
         settings=None if run is None else json.dumps(run["settings"], indent=2),

@@ -38,7 +38,7 @@ class Scene:
     difference: float | None = None
     """Largest difference of a feature from the stored ones; None if it did not get there."""
     problem: str | None = None
-    """Why it did not get there."""
+    """Why it did not get there, or why a film cannot be drawn."""
 
     @property
     def replay(self) -> Replay:
@@ -163,9 +163,9 @@ def film(stage: Stage, policy: Mixture, episode: Episode, tell: Callable[[int], 
             if step % every == 0:
                 frames += stage.picture()
             tell(step)
-        return Scene(frames, difference)
+        return Scene(frames, difference, stage.problem)
     except Lost as lost:
-        return Scene(problem=str(lost))
+        return Scene(problem=stage.problem or str(lost))
 
 
 def stride(length: int) -> int:

@@ -33,12 +33,12 @@ from moie.terminal import printable
 COMPARED = 4000
 """Most visited states in which pruning compares policies."""
 LEARNING = ("steps", "return_sampled", "return_mean", "entropy", "entropy_floor")
-"""What the facts keep of the rows of metrics.jsonl."""
+"""Fields of metrics.jsonl that the facts keep."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user wants of an explanation."""
+    """The user's choices for an explanation."""
 
     episodes: int = 10
     seed: int = 2_000_000
@@ -168,7 +168,7 @@ def _check_pruned(out: Path) -> None:
 
 
 def _record(path: Path, policy: Mixture, progress: Stages) -> Record:
-    """What the run directory knows besides its policy; it may have gone on since."""
+    """Facts of the run directory besides its policy; the run may have gone on since."""
     if not path.is_dir():
         return {"versions": versions()}
     run = RunDirectory.open(path)

@@ -1,4 +1,4 @@
-"""What the pages share: a sealed frame, numbers that name their place in the facts, figures.
+"""Pages: a sealed frame, numbers that name their place in the facts, figures.
 
 A page shows and runs only what it was written with: its Content-Security-Policy holds the hash of
 its one style sheet and of its one script, and lets nothing else in. Such a policy rules out `style`
@@ -20,8 +20,6 @@ from moie.present.style import INK, PAPER
 STYLE_SHEET = files("moie.present") / "templates" / "report.css"
 ZOOM = 1.65
 """Pixels of the page for a point of a figure."""
-SVG_RULE = re.compile(r"<style\b.*?</style>", re.DOTALL)
-"""Matplotlib's rule for all lines; report.css has it."""
 
 
 class Styles:
@@ -34,8 +32,9 @@ class Styles:
         """The name of a class that declares just this."""
         return self._names.setdefault(declarations, f"s{len(self._names)}")
 
-    def in_svg(self, svg: str) -> str:
-        """A drawing with classes in place of its styles."""
+    def drawing(self, svg: bytes) -> Markup:
+        """A figure as part of the page, in the page's own ink and on its ground: readable in light
+        and dark; with classes in place of its styles."""
 
         def classed(tag: re.Match[str]) -> str:
             return re.sub(
@@ -44,7 +43,15 @@ class Styles:
                 tag[0],
             )
 
-        return re.sub(r"<[^<>]*>", classed, SVG_RULE.sub("", svg))
+        text = re.sub(rf'<g id="{PAPER}">.*?</g>', "", svg.decode(), count=1, flags=re.DOTALL)
+        text = text[text.index("<svg") :].replace(INK, "currentColor")
+        # Matplotlib's rule for all lines is in report.css.
+        text = re.sub(r"<style\b.*?</style>", "", text, flags=re.DOTALL)
+        text = re.sub(r"<[^<>]*>", classed, text)
+        points = re.search(r'<svg [^>]*?width="([\d.]+)pt"', text)
+        assert points is not None  # matplotlib always writes it
+        width = self(f"--width:{ZOOM * float(points.group(1)):.0f}px")
+        return Markup(text.replace("<svg ", f'<svg class="{width}" ', 1))
 
     def rules(self) -> Markup:
         """All rules for the page's style sheet; complete once the page's body is written."""
@@ -62,13 +69,6 @@ def _security_policy(css: str, js: str) -> Markup:
     return Markup("; ".join([*parts, "base-uri 'none'", "form-action 'none'"]))
 
 
-def _look_up(facts: Any, path: str) -> Any:
-    """The value at a path such as "experts.0.share"."""
-    for part in path.split("."):
-        facts = facts[int(part)] if isinstance(facts, list) else facts[part]
-    return facts
-
-
 def rendered(
     package: str,
     template: str,
@@ -78,13 +78,15 @@ def rendered(
     js: str = "",
     **values: Any,
 ) -> bytes:
-    """A page of facts, figures (SVG by name), more rules and a script, by a template
-    of the package. There `n` writes a number of the facts `f`, and `styled` makes a class of a
-    style."""
+    """A page of facts, figures (SVG by name), more rules and a script, by a template of the
+    package. There `n` writes a number of the facts `f`, `styled` makes a class of a style."""
     styles = Styles()
 
     def number(path: str, form: str = "") -> Markup:
-        value = _look_up(facts, path)
+        """The number at a path such as "experts.0.share"."""
+        value = facts
+        for part in path.split("."):
+            value = value[int(part)] if isinstance(value, list) else value[part]
         text = "-" if value is None else format(value, form)
         return Markup('<span data-fact="{}" data-format="{}">{}</span>').format(path, form, text)
 
@@ -97,7 +99,7 @@ def rendered(
     page = environment.get_template(template).render(
         f=facts,
         n=number,
-        figures={name: inline(svg, styles) for name, svg in figures.items()},
+        figures={name: styles.drawing(svg) for name, svg in figures.items()},
         styled=styles,
         security_policy=_security_policy,
         css=Markup(STYLE_SHEET.read_text() + css),
@@ -105,14 +107,3 @@ def rendered(
         **values,
     )
     return page.encode()
-
-
-def inline(svg: bytes, styles: Styles) -> Markup:
-    """A figure as part of the page, in the page's own ink and on its ground: readable in light and
-    dark."""
-    text = re.sub(rf'<g id="{PAPER}">.*?</g>', "", svg.decode(), count=1, flags=re.DOTALL)
-    text = styles.in_svg(text[text.index("<svg") :].replace(INK, "currentColor"))
-    points = re.search(r'<svg [^>]*?width="([\d.]+)pt"', text)
-    assert points is not None  # matplotlib always writes it
-    width = styles(f"--width:{ZOOM * float(points.group(1)):.0f}px")
-    return Markup(text.replace("<svg ", f'<svg class="{width}" ', 1))

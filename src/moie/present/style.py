@@ -1,4 +1,4 @@
-"""What all figures share: style, colours, and their forms as files."""
+"""The common style and colours of all figures, and their forms as files."""
 
 import io
 from collections.abc import Callable
@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from moie.present.stages import Stages
@@ -59,7 +58,6 @@ WIDTH = 7.2
 def sheet(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
     """A figure of this height in inches, and its axes (rows, columns)."""
     figure = Figure(figsize=(WIDTH, height))
-    FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 

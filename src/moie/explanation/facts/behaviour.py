@@ -1,4 +1,4 @@
-"""What a policy does over some episodes.
+"""The behaviour of a policy over some episodes.
 
 All numbers come from the policy file and from episodes that repeat; the states of the episodes are
 the *visited states*. Distances are the policy's: of scaled features, by its metric.

@@ -1,4 +1,4 @@
-"""What an explanation knows: `facts.json`, field by field.
+"""The facts of an explanation: `facts.json`, field by field.
 
 Report, player and figures are made of these facts alone. In the file, null stands for a number that
 is not finite.
@@ -12,24 +12,22 @@ from moie.runs.truth import Reading
 Kind = Literal["sampled", "mean"]
 """Kinds of actions."""
 Return = TypedDict("Return", {"return": float})
-"""Something that earned a (mean) return, which is no name for a field of a class."""
+"""A return: the class syntax has no such field."""
 
 
 class Policy(TypedDict):
-    """The policy itself."""
+    """The policy itself; fields as in `policy.mixture.Mixture`."""
 
     task: str
     algorithm: str
     trained: dict[str, Any]
-    """What the policy file says of its training: `steps`, `seed` and more."""
+    """The policy file's record of its training: `steps`, `seed` and more."""
     n_experts: int
     n_features: int
     n_parameters: int
     temperature: float
     metric: list[float] | None
-    """Learned factor for the difference of each scaled feature."""
     radii: list[float]
-    """Difference of each feature that alone brings an activation down to 1/e."""
     feature_names: list[str]
     action_names: list[str]
     default_action: list[float]
@@ -62,27 +60,23 @@ class Evaluation(Return):
 
 
 class Earned(Return):
-    """What a part of the program earns when it acts alone."""
+    """The return of a part of the program that acts alone; `ratio` and `kept` as in
+    `runs.truth.Truth`."""
 
     error: float
     ratio: float | None
-    """Share of the whole policy's return; None unless both are positive."""
     kept: float | None
-    """Share of the whole policy's gain over the default action; None without such a gain."""
 
 
 class Truth(TypedDict):
-    """How literally the program may be taken, over episodes with mean actions."""
+    """How literally the program may be taken; fields as in `runs.truth.Truth`."""
 
     in_range: float
-    """Share of experts whose action lies in the action space."""
     coverage: float
-    """What is not left to the default."""
     attention: float
-    """Parts that it takes to come within the tolerance of the policy's action."""
     largest_action: float
-    """Largest distance of an expert's action from the middle, in halves of the action range."""
     tolerance: float
+    """Share of the action range within which an action counts as the policy's."""
     n_episodes: int
     reading: Reading
     whole: Earned
@@ -196,7 +190,7 @@ class Shown(Return):
 
 
 class Losses(Return):
-    """What a smaller policy earns, and loses against the whole one on the same seeds."""
+    """Return of a smaller policy, and its loss against the whole one on the same seeds."""
 
     error: float
     loss: float
@@ -215,15 +209,20 @@ class Smaller(TypedDict):
     """Good enough with both kinds of actions."""
 
 
-class Removed(Smaller):
-    """The policy after a removal; the first of the curve is the whole policy."""
+class Removal(TypedDict):
+    """One expert less; none less for the whole policy."""
 
     removed: int | None
     heir: int | None
-    """The expert that took over the weight."""
+    """The expert that takes over its weight."""
     change: float
-    """Of the action by all removals: root mean square, as a share of the action's range."""
+    """Change of the mean action by this removal and all before: root mean square over visited
+    states, as a share of the action's range."""
     kept: list[int]
+
+
+class Removed(Smaller, Removal):
+    """A policy of the pruning curve."""
 
 
 class Pruning(TypedDict):
@@ -236,7 +235,7 @@ class Pruning(TypedDict):
     confirmation: list[Smaller]
     """Candidates on other seeds, the smallest first."""
     n_experts: int
-    """Of the chosen policy, like `kept` and `n_parameters`."""
+    """Experts of the chosen policy, as are `kept` and `n_parameters`."""
     kept: list[int]
     n_parameters: int
 
@@ -259,7 +258,7 @@ class Scenes(TypedDict):
 
 
 class Behaviour(TypedDict):
-    """What the policy does in the episodes."""
+    """The policy and its behaviour in the episodes."""
 
     format: str
     version: int
@@ -282,7 +281,7 @@ class Behaviour(TypedDict):
 
 
 class Record(TypedDict):
-    """What is known besides the policy file."""
+    """Facts from outside the policy file."""
 
     versions: dict[str, str]
     learning: NotRequired[list[dict[str, Any]]]
