@@ -24,6 +24,7 @@ from moie.present import html
 from moie.studies.toml_file import shipped
 print(moie.__file__)
 assert html.STYLE_SHEET.read_text()
+assert (html.STYLE_SHEET.parent / "page.html").read_text()
 assert (report.TEMPLATES / "report.html").read_text()
 assert (page.TEMPLATES / "comparison.html").read_text()
 assert "smoke" in shipped()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from moie.explanation.cycle import BINS, activity, autocorrelation, find_cycle
+from moie.explanation.facts.cycle import BINS, activity, autocorrelation, find_cycle
 from tests.explanation import recompute
 
 
@@ -21,15 +21,15 @@ def gait(period: float, steps: int, start: float, noise: float = 0.02) -> np.nda
 def test_a_known_gait_is_found(period: float) -> None:
     cycle = find_cycle([gait(period, 600, 0.0), gait(period, 400, 0.3)])
     assert cycle is not None
-    assert cycle.period == pytest.approx(period, rel=0.03)
-    assert cycle.leader == 0
-    assert cycle.regularity > 0.8
-    assert cycle.n_cycles >= 0.9 * 1000 / period - 4
-    phases = [activity(cycle.profile[:, k])[0] for k in range(3)]
+    assert cycle["period"] == pytest.approx(period, rel=0.03)
+    assert cycle["leader"] == 0
+    assert cycle["regularity"] > 0.8
+    assert cycle["n_cycles"] >= 0.9 * 1000 / period - 4
+    phases = [activity(np.asarray(cycle["profile"])[:, k])[0] for k in range(3)]
     # Expert 0 begins the cycle; the others follow it 0.3 and 0.7 later.
     assert (phases[1] - phases[0]) % 1 == pytest.approx(0.3, abs=0.06)
     assert (phases[2] - phases[0]) % 1 == pytest.approx(0.7, abs=0.06)
-    assert activity(cycle.profile[:, 3]) == (0.0, 0.0)
+    assert activity(np.asarray(cycle["profile"])[:, 3]) == (0.0, 0.0)
 
 
 def test_an_early_fall_does_not_hide_the_gait() -> None:
@@ -37,7 +37,7 @@ def test_an_early_fall_does_not_hide_the_gait() -> None:
     fallen = find_cycle([gait(60, 600, 0.0), gait(60, 600, 0.3), gait(60, 40, 0.0)])
     assert alone is not None
     assert fallen is not None
-    assert fallen.period == pytest.approx(alone.period, abs=1.0)
+    assert fallen["period"] == pytest.approx(alone["period"], abs=1.0)
 
 
 @pytest.mark.parametrize("period", [8.0, 17.3])
@@ -45,12 +45,12 @@ def test_the_cycle_is_what_its_definition_says(period: float) -> None:
     episodes = [gait(period, 300, 0.0), gait(period, 200, 0.3), gait(period, 20, 0.0)]
     cycle, expected = find_cycle(episodes), recompute.cycle(episodes)
     assert cycle is not None
-    assert (cycle.n_cycles, cycle.leader) == (expected["n_cycles"], expected["leader"])
-    assert cycle.period == pytest.approx(expected["period"])
-    assert cycle.regularity == pytest.approx(expected["regularity"])
-    np.testing.assert_allclose(cycle.profile, expected["profile"], atol=1e-9)
+    assert (cycle["n_cycles"], cycle["leader"]) == (expected["n_cycles"], expected["leader"])
+    assert cycle["period"] == pytest.approx(expected["period"])
+    assert cycle["regularity"] == pytest.approx(expected["regularity"])
+    np.testing.assert_allclose(cycle["profile"], expected["profile"], atol=1e-9)
     for k in range(3):
-        found = activity(cycle.profile[:, k])[0]
+        found = activity(np.asarray(cycle["profile"])[:, k])[0]
         assert found == pytest.approx(recompute.phase(expected["profile"][:, k]))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import moie
 from moie import api
 from moie.cli import main
-from moie.explanation.prune import NO_HEIR, change, prune, removals, without
+from moie.explanation.prune import change, prune, removals, without
 from moie.policy import file as policy_file
 from moie.policy.mixture import Mixture
 from moie.policy.truth import in_range
@@ -55,22 +55,21 @@ def test_duplicates_and_the_dead_are_found_without_any_loss(tmp_path: Path) -> N
 def test_a_removal_that_changes_nothing_leaves_the_same_policy() -> None:
     policy = with_superfluous()
     states = np.random.default_rng(1).normal(size=(300, 3))
-    steps = list(removals(policy, states))
-    assert [step.policy.n_experts for step in steps] == [4, 3, 2, 1]
-    np.testing.assert_allclose(steps[1].policy.means(states), policy.means(states), atol=1e-12)
-    changes = [step.change for step in steps]
-    assert changes[2] > 0.01
-    for step in steps:
-        assert set(step.kept) == set(range(5)) - {s.expert for s in steps[: 5 - len(step.kept)]}
+    policies, steps = zip(*removals(policy, states), strict=True)
+    assert [smaller.n_experts for smaller in policies] == [5, 4, 3, 2, 1]
+    np.testing.assert_allclose(policies[2].means(states), policy.means(states), atol=1e-12)
+    assert steps[3]["change"] > 0.01
+    for i, step in enumerate(steps):
+        assert set(step["kept"]) == set(range(5)) - {s["removed"] for s in steps[: i + 1]}
 
 
 def test_each_removal_is_the_best_there_is() -> None:
     policy = tiny.policy(WALK, experts=5)
     states = np.random.default_rng(1).normal(size=(100, 3))
-    step = next(removals(policy, states))
-    heirs = [(k, j) for k in range(5) for j in (NO_HEIR, *range(5)) if j != k]
+    _, (_, step), *_ = removals(policy, states)
+    heirs = [(k, j) for k in range(5) for j in (None, *range(5)) if j != k]
     best = min(change(policy, without(policy, k, j), states) for k, j in heirs)
-    assert step.change == pytest.approx(best, rel=1e-6)
+    assert step["change"] == pytest.approx(best, rel=1e-6)
 
 
 @settings(max_examples=30, deadline=None)
@@ -90,8 +89,8 @@ def test_pruning_makes_no_action_no_negative_weight_and_no_metric_of_its_own(
         metric=rng.uniform(0.1, 3, 3),
     )
     total = policy.weights.sum()
-    for step in removals(policy, rng.normal(size=(30, 3))):
-        smaller, kept = step.policy, list(step.kept)
+    for smaller, step in removals(policy, rng.normal(size=(30, 3))):
+        kept = step["kept"]
         np.testing.assert_array_equal(smaller.actions, policy.actions[kept])
         np.testing.assert_array_equal(smaller.metric, policy.metric)
         assert (smaller.weights >= policy.weights[kept]).all()  # which are not negative
@@ -170,8 +169,8 @@ def test_only_a_pruned_policy_is_replaced(
 
 def test_an_action_of_one_value_is_left_out() -> None:
     policy = tiny.policy(WALK, experts=3, action_low=np.array([0.5]), action_high=np.array([0.5]))
-    steps = list(removals(policy, np.random.default_rng(0).normal(size=(20, 3))))
-    assert [step.change for step in steps] == [0.0, 0.0]
+    steps = removals(policy, np.random.default_rng(0).normal(size=(20, 3)))
+    assert [step["change"] for _, step in steps] == [0.0, 0.0, 0.0]
 
 
 def test_the_command_prints_the_curve_and_the_file(

@@ -15,6 +15,7 @@ from moie import api
 from moie.cli import main
 from moie.explanation import figures, images
 from moie.explanation.figures import FIGURES
+from moie.explanation.pictures import Pictures
 from moie.explanation.report import page as page_of
 from moie.policy import file as policy_file
 from moie.runs.truth import SAID
@@ -139,7 +140,7 @@ def test_each_reading_has_words_of_its_own(
     changed["truth"]["reading"] = reading
     changed["truth"]["alone"]["kept"], changed["truth"]["pair"]["kept"] = alone, pair
     changed["truth"]["in_range"] = 0.5
-    text = page_of(changed, {}, {}, None, ("", None), 30.0).decode()
+    text = page_of(changed, {}, Pictures(), ("", None)).decode()
     others = [words for name, words in SAID.items() if name != reading]
     assert f"<b>This program {SAID[reading]}.</b>" in text
     assert not any(f"This program {words}." in text for words in others)
@@ -280,7 +281,7 @@ def test_pictures_keep_to_their_budget() -> None:
     assert film.n * film.every == 40
     assert film.every > 1
     row = images.strip(frames[:6], 20_000)
-    assert len(row.uri) < 1.4 * 20_000
+    assert len(row.sheets[0]) < 1.4 * 20_000
     assert (row.n, row.width < 160) == (6, True)
 
 

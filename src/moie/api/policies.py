@@ -11,6 +11,7 @@ from moie.stopping import stoppable
 from moie.terminal import printable
 
 if TYPE_CHECKING:
+    from moie.explanation.facts.schema import Pruning
     from moie.policy.base import Policy
     from moie.runs.measured import Measured
 
@@ -159,7 +160,7 @@ def prune(
     trust_task: bool = False,
     workers: int | None = None,
     quiet: bool = False,
-) -> tuple[dict[str, Any], Path]:
+) -> tuple[Pruning, Path]:
     """Remove the experts that a policy does not need. Returns what was measured, and the path of
     the smaller policy's file.
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from moie.api.options import EvaluateOptions, ExplainOptions, PruneOptions, ResumeOptions
+    from moie.explanation.facts.schema import Pruning
     from moie.policy.base import Policy
     from moie.runs.measured import Measured
 
@@ -84,7 +85,7 @@ class Run:
 
         return explain(self.path, **options)
 
-    def prune(self, **options: Unpack[PruneOptions]) -> tuple[dict[str, Any], Path]:
+    def prune(self, **options: Unpack[PruneOptions]) -> tuple[Pruning, Path]:
         """Remove the experts that the policy does not need. See `moie.prune`."""
         from moie.api.policies import prune
 

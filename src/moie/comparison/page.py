@@ -7,12 +7,9 @@ import json
 from importlib.resources import files
 from typing import NamedTuple
 
-from markupsafe import Markup
-
 from moie.comparison.facts.schema import Facts
 from moie.comparison.figures.appearance import looks
-from moie.present.html import STYLE_SHEET, inline, numbers
-from moie.present.sealing import Styles, rendered
+from moie.present.html import rendered
 
 TEMPLATES = files("moie.comparison") / "templates"
 
@@ -62,15 +59,14 @@ def _tables(facts: Facts) -> list[TaskTable]:
 
 def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
     """The whole file. `figures`: SVG by name."""
-    styles, scores = Styles(), facts["aggregate"]
+    scores = facts["aggregate"]
     iqm = [] if scores is None else [one["value"] for one in scores["iqm"]]
-    sheets = STYLE_SHEET, TEMPLATES / "comparison.css"
     return rendered(
-        (TEMPLATES / "comparison.html").read_text(),
-        styles,
-        f=facts,
-        n=numbers(facts),
-        figures={name: inline(svg, styles) for name, svg in figures.items()},
+        "moie.comparison",
+        "comparison.html",
+        facts,
+        figures,
+        (TEMPLATES / "comparison.css").read_text(),
         tasks=_tables(facts),
         top=[i for i, value in enumerate(iqm) if value == max(iqm)],
         paint={name: look.colour for name, look in looks(facts["learners"]).items()},
@@ -79,5 +75,4 @@ def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
             "\n".join(f"{name} {version}" for name, version in one["versions"].items())
             for one in facts["versions"]
         ],
-        css=Markup("".join(sheet.read_text() for sheet in sheets)),
     )

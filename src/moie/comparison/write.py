@@ -47,9 +47,8 @@ def compare(
         TABLE: markdown(facts),
         ROWS: curves.to_bytes(evaluations),
     }
-    drawn = draw_all(charts.FIGURES, facts, content, progress, check)
-    content[PAGE] = page(facts, drawn)
-    replace_folder(out, content)
+    figures, drawings = draw_all(charts.FIGURES, facts, progress, check)
+    replace_folder(out, content | figures | {PAGE: page(facts, drawings)})
     return out / PAGE
 
 

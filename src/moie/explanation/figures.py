@@ -4,29 +4,21 @@ from collections.abc import Callable
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from moie.present.style import (
-    DEFAULT,
-    GRID,
-    INK,
-    MOST_FEATURES,
-    PALETTE,
-    REST,
-    Facts,
-    chosen,
-    colours,
-    grid,
-    sheet,
-    varied,
-    window,
-)
+from moie.explanation.facts.schema import Facts, Kind
+from moie.explanation.selection import chosen, colours, varied, window
+from moie.present.style import DEFAULT, GRID, INK, PALETTE, REST, grid, sheet
+
+MOST_FEATURES = 30
+"""Most features in one figure."""
+KINDS: dict[Kind, str] = {"sampled": PALETTE[0], "mean": PALETTE[1]}
+"""Colours of the kinds of actions."""
 
 
 def activation(facts: Facts) -> Figure:
     """The paper's figure: memberships of the chosen experts over a rollout."""
-    experts, paint, steps = chosen(facts), colours(facts), window(facts)
+    experts, paint, steps = chosen(facts, 6), colours(facts), window(facts)
     figure, axes = sheet(0.55 + 0.62 * len(experts), len(experts), sharex=True, sharey=True)
     memberships = np.asarray(facts["shown"]["memberships"])[steps.start : steps.stop]
     for axis, k in zip(axes[:, 0], experts, strict=True):
@@ -67,10 +59,9 @@ def overlap(facts: Facts) -> Figure:
     matrix = np.asarray(facts["overlap"])[np.ix_(order, order)]
     side = min(6.0, 2.2 + 0.22 * len(order))
     figure = Figure(figsize=(side + 0.8, side))
-    FigureCanvasAgg(figure)
     axis = figure.subplots()
     image = axis.imshow(matrix, vmin=0, vmax=1, cmap="Blues")
-    axis.set_xticks(range(len(order)), order)
+    axis.set_xticks(range(len(order)), map(str, order))
     axis.set_yticks(range(len(order)), [f"expert {k}" for k in order])
     axis.tick_params(length=0)
     if len(order) <= 12:
@@ -113,22 +104,15 @@ def actions(facts: Facts) -> Figure:
 
 def prototypes(facts: Facts) -> Figure:
     """Where each prototype stands in the range of the visited states, feature by feature."""
-    listed, paint = varied(facts, MOST_FEATURES), colours(facts)
-    features = [facts["features"][i] for i in listed]
-    experts, columns = chosen(facts, most=10), 3
-    rows = -(-len(features) // columns)
-    figure, axes = sheet(0.5 + 0.62 * rows, rows, columns)
+    shown, experts, paint = varied(facts, MOST_FEATURES), chosen(facts, 10), colours(facts)
+    rows = -(-len(shown) // 3)
+    figure, axes = sheet(0.5 + 0.62 * rows, rows, 3)
     at = {e["expert"]: e["prototype"] for e in facts["experts"]}
-    for i, axis, feature in zip(listed, axes.flat, features, strict=False):
-        for low, high, alpha in (("low", "high", 0.25), ("q05", "q95", 0.55)):
-            axis.plot(
-                [feature[low], feature[high]],
-                [0, 0],
-                color=GRID,
-                linewidth=7,
-                alpha=alpha,
-                solid_capstyle="butt",
-            )
+    for i, axis in zip(shown, axes.flat, strict=False):
+        feature = facts["features"][i]
+        whole, middle = (feature["low"], feature["high"]), (feature["q05"], feature["q95"])
+        for span, alpha in ((whole, 0.25), (middle, 0.55)):
+            axis.plot(span, (0, 0), color=GRID, linewidth=7, alpha=alpha, solid_capstyle="butt")
         for k in experts:
             axis.plot([at[k][i]] * 2, [-0.55, 0.55], color=paint[k], linewidth=2)
         axis.set_title(feature["name"], fontsize=7.5, fontweight="normal", pad=1)
@@ -137,38 +121,36 @@ def prototypes(facts: Facts) -> Figure:
         axis.spines["left"].set_visible(False)
         axis.tick_params(axis="x", labelsize=6.5, length=2)
         axis.locator_params(axis="x", nbins=4)
-    for axis in axes.flat[len(features) :]:
+    for axis in axes.flat[len(shown) :]:
         axis.set_axis_off()
     handles = [mpl.lines.Line2D([], [], color=paint[k], linewidth=2) for k in experts]
     labels = [f"expert {k}" for k in experts]
     figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)))
     title = "Prototypes in the range of visited states (dark: the middle 90%)"
-    if len(listed) < len(facts["features"]):
-        title += f"; {len(listed)} of {len(facts['features'])} features"
+    if len(shown) < len(facts["features"]):
+        title += f"; {len(shown)} of {len(facts['features'])} features"
     figure.suptitle(title, fontsize=9, fontweight="bold")
     return figure
 
 
 def pruning(facts: Facts) -> Figure | None:
     """Return against number of experts."""
-    found = facts.get("pruning")
-    if found is None:
+    if "pruning" not in facts:
         return None
     figure, axes = sheet(2.6)
-    axis = axes[0, 0]
-    counts = [row["n_experts"] for row in found["curve"]]
-    for kind, colour in (("sampled", PALETTE[0]), ("mean", PALETTE[1])):
-        values = np.asarray([row[kind]["return"] for row in found["curve"]])
-        errors = np.asarray([row[kind]["error"] for row in found["curve"]])
+    axis, pruned = axes[0, 0], facts["pruning"]
+    counts = [row["n_experts"] for row in pruned["curve"]]
+    for kind, colour in KINDS.items():
+        values = np.asarray([row[kind]["return"] for row in pruned["curve"]])
+        errors = np.asarray([row[kind]["error"] for row in pruned["curve"]])
         axis.fill_between(counts, values - errors, values + errors, color=colour, alpha=0.2, lw=0)
         axis.plot(counts, values, "o-", color=colour, markersize=3.5, label=f"{kind} actions")
-    whole = found["curve"][0]["sampled"]["return"]
-    axis.axhline(whole - found["loss"] * abs(whole), color=INK, linewidth=0.7, linestyle=":")
-    axis.axvline(found["n_experts"], color=PALETTE[2], linewidth=1.2, linestyle="--")
-    name = f"chosen: {found['n_experts']}"
+    whole = pruned["curve"][0]["sampled"]["return"]
+    axis.axhline(whole - pruned["loss"] * abs(whole), color=INK, linewidth=0.7, linestyle=":")
+    axis.axvline(pruned["n_experts"], color=PALETTE[2], linewidth=1.2, linestyle="--")
     axis.annotate(
-        name,
-        (found["n_experts"], 0.5),
+        f"chosen: {pruned['n_experts']}",
+        (pruned["n_experts"], 0.5),
         xycoords=("data", "axes fraction"),
         color=PALETTE[2],
         xytext=(4, -4),
@@ -178,7 +160,7 @@ def pruning(facts: Facts) -> Figure | None:
     axis.set(xlabel="number of experts", ylabel="return")
     axis.invert_xaxis()
     axis.xaxis.get_major_locator().set_params(integer=True)
-    axis.set_title(f"Pruning (dotted: a loss of {found['loss']:.0%} with sampled actions)")
+    axis.set_title(f"Pruning (dotted: a loss of {pruned['loss']:.0%} with sampled actions)")
     axis.legend(loc="lower left")
     grid(axis)
     return figure
@@ -192,10 +174,10 @@ def learning(facts: Facts) -> Figure | None:
     figure, axes = sheet(2.5, 1, 2)
     left, right = axes[0]
     measured = [row for row in rows if row["return_sampled"] is not None]
-    for name, colour in (("return_sampled", PALETTE[0]), ("return_mean", PALETTE[1])):
-        kind = name.removeprefix("return_")
-        steps = [row["learned"] / 1e6 for row in measured]
-        left.plot(steps, [row[name] for row in measured], color=colour, label=f"{kind} actions")
+    steps = [row["learned"] / 1e6 for row in measured]
+    for kind, colour in KINDS.items():
+        returns = [row[f"return_{kind}"] for row in measured]
+        left.plot(steps, returns, color=colour, label=f"{kind} actions")
     left.set(xlabel="million environment steps", ylabel="return")
     left.set_title("Learning")
     left.legend(loc="lower right")
@@ -213,13 +195,13 @@ def learning(facts: Facts) -> Figure | None:
 
 def default_share(facts: Facts) -> Figure:
     """How much of the action no expert claims, over the time of the episodes."""
-    found = facts["default"]
+    default = facts["default"]
     figure, axes = sheet(1.9)
     axis = axes[0, 0]
-    steps = found["curve_step"] * (np.arange(len(found["curve"])) + 0.5)
-    axis.fill_between(steps, found["curve"], color=REST, alpha=0.35, linewidth=0)
-    axis.plot(steps, found["curve"], color=REST, linewidth=1.2)
-    axis.axhline(found["threshold"], color=INK, linewidth=0.7, linestyle=":")
+    steps = default["curve_step"] * (np.arange(len(default["curve"])) + 0.5)
+    axis.fill_between(steps, default["curve"], color=REST, alpha=0.35, linewidth=0)
+    axis.plot(steps, default["curve"], color=REST, linewidth=1.2)
+    axis.axhline(default["threshold"], color=INK, linewidth=0.7, linestyle=":")
     axis.set(xlabel="step", ylabel="default share", ylim=(0, 1))
     axis.set_title("Unfamiliar ground: default share over time, mean of the episodes still running")
     axis.margins(x=0)
@@ -229,19 +211,18 @@ def default_share(facts: Facts) -> Figure:
 
 def cycle(facts: Facts) -> Figure | None:
     """Mean memberships over the phase of the gait."""
-    found = facts["cycle"]
-    if found is None:
+    if facts["cycle"] is None:
         return None
     figure, axes = sheet(2.3)
     axis, paint = axes[0, 0], colours(facts)
-    profile = np.asarray(found["profile"])
+    profile = np.asarray(facts["cycle"]["profile"])
     phases = (np.arange(len(profile) + 1) + 0.5) / len(profile)
-    for k in chosen(facts, most=10):
+    for k in chosen(facts, 10):
         around = np.append(profile[:, k], profile[0, k])
         axis.plot(phases, around, color=paint[k], label=f"expert {k}", linewidth=1.5)
     axis.set(xlabel="phase of the cycle", ylabel="membership", xlim=(0, 1))
-    title = f"One cycle of {found['period']:.1f} steps, mean of {found['n_cycles']}"
-    axis.set_title(title)
+    period, count = facts["cycle"]["period"], facts["cycle"]["n_cycles"]
+    axis.set_title(f"One cycle of {period:.1f} steps, mean of {count}")
     axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     grid(axis)
     return figure

@@ -1,9 +1,10 @@
 """The pictures of an explanation: every prototype re-lived, the shown episode as a video."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
 
 from moie.explanation import images, scenes
+from moie.explanation.facts.schema import Behaviour, Replay, Scenes
 from moie.policy.mixture import Mixture
 from moie.present.stages import Stages
 from moie.rollout.episode import Episode
@@ -11,98 +12,92 @@ from moie.rollout.episode import Episode
 CHECK_EVERY = 50
 """Steps of a film after which Ctrl-C is looked for."""
 STRIPS, VIDEO = 6_000_000, 8_000_000
-"""Bytes of all experts' pictures and of the video, at most: a report stays below 25 MB."""
+"""Most bytes of all experts' pictures and of the video: a report stays below 25 MB."""
 
 
-def none_for(problem: str | None) -> dict[str, Any]:
-    """The facts without any picture."""
-    return {
-        "problem": problem,
-        "applied": scenes.APPLIED,
-        "n_replayed": 0,
-        "n_matching": 0,
-        "largest_difference": None,
-        "tolerance": scenes.TOLERANCE,
-        "video_difference": None,
-        "every": 1,
-        "n_frames": 0,
-    }
+@dataclass
+class Pictures:
+    """Everything that was drawn, and how well it agrees."""
+
+    problem: str | None = None
+    """Why there are no pictures."""
+    replays: dict[int, Replay] = field(default_factory=dict)
+    """How well the replay of each expert's prototype agrees."""
+    strips: dict[int, images.Film] = field(default_factory=dict)
+    video: images.Film | None = None
+    video_difference: float | None = None
+    fps: float = 30.0
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> Scenes:
+        differences = [replay["difference"] for replay in self.replays.values()]
+        return {
+            "problem": self.problem,
+            "applied": scenes.APPLIED,
+            "n_replayed": len(self.replays),
+            "n_matching": sum(replay["matches"] for replay in self.replays.values()),
+            "largest_difference": max((d for d in differences if d is not None), default=None),
+            "tolerance": scenes.TOLERANCE,
+            "video_difference": self.video_difference,
+            "every": 1 if self.video is None else self.video.every,
+            "n_frames": 0 if self.video is None else self.video.n,
+        }
 
 
 def draw(
     policy: Mixture,
-    facts: dict[str, Any],
+    facts: Behaviour,
     episodes: list[Episode],
-    content: dict[str, bytes],
     progress: Stages,
     check: Callable[[], None],
-) -> tuple[dict[int, images.Strip], images.Video | None, float]:
-    """Replay every prototype, then the shown episode; facts say how well replays agree."""
-    found = facts["scenes"] = none_for(None)
-    strips: dict[int, images.Strip] = {}
+) -> Pictures:
+    """Replay every prototype, or the visited state nearest to it; then film the shown episode."""
+    drawn = Pictures()
     with (
         scenes.Stage(policy.task, scenes.STILL) as stage,
         progress.stage("prototypes", policy.n_experts) as done,
     ):
         for expert in facts["experts"]:
             check()
-            frames = _relived(stage, policy, expert, episodes, found)
-            name = f"expert-{expert['expert']}"
-            if frames:
-                strips[expert["expert"]] = images.strip(frames, STRIPS // policy.n_experts)
-                content[f"scenes/{name}.png"] = images.still(frames[0])
-                content[f"scenes/{name}.webp"] = images.animation(frames, 0.16)
+            k, nearest = expert["expert"], expert["nearest"]
+            origin = policy.origins[k]
+            if origin is None:
+                episode, step = episodes[nearest["episode"]], nearest["step"]
+                visit = episode.job.seed, episode.taken[:step], episode.observations[step]
+            else:
+                visit = origin.seed, origin.actions, policy.prototypes[k]
+            scene = scenes.relive(stage, policy, k, *visit)
+            drawn.replays[k] = scene.replay
+            if scene.frames:
+                drawn.strips[k] = images.strip(scene.frames, STRIPS // policy.n_experts)
+                drawn.files[f"scenes/expert-{k}.png"] = images.still(scene.frames[0])
+                drawn.files[f"scenes/expert-{k}.webp"] = images.animation(scene.frames, 0.16)
             done("")
-        found["problem"], fps = stage.problem, stage.fps
-    video = None
-    if found["problem"] is None:
-        scene, problem = _filmed(policy, episodes[facts["shown"]["episode"]], progress, check)
-        found["problem"] = problem or scene.problem
-        found["video_difference"] = scene.difference
-        if found["problem"] is None:
-            every = scenes.stride(facts["shown"]["length"])
-            video = images.video(scene.frames, every, VIDEO)
-            found |= {"every": video.every, "n_frames": video.n}
-            content["scenes/episode.webp"] = images.animation(scene.frames, every / fps)
-    return strips, video, fps
-
-
-def _relived(
-    stage: scenes.Stage,
-    policy: Mixture,
-    expert: dict[str, Any],
-    episodes: list[Episode],
-    found: dict[str, Any],
-) -> list[scenes.Frame]:
-    """One prototype, or the visited state nearest to it; the facts get what its replay shows."""
-    k, nearest = expert["expert"], expert["nearest"]
-    scene = scenes.relive(stage, policy, k)
-    if scene is None:
-        scene = scenes.near(stage, policy, k, episodes[nearest["episode"]], nearest["step"])
-    expert["replay"] = {
-        "difference": scene.difference,
-        "matches": scene.matches,
-        "problem": scene.problem,
-    }
-    found["n_replayed"] += 1
-    found["n_matching"] += int(scene.matches)
-    if scene.difference is not None:
-        found["largest_difference"] = max(found["largest_difference"] or 0.0, scene.difference)
-    return scene.frames
+        drawn.problem, drawn.fps = stage.problem, stage.fps
+    if drawn.problem is None:
+        episode = episodes[facts["shown"]["episode"]]
+        scene = _filmed(policy, episode, progress, check)
+        drawn.problem, drawn.video_difference = scene.problem, scene.difference
+        if drawn.problem is None:
+            every = scenes.stride(episode.length)
+            drawn.video = images.video(scene.frames, every, VIDEO)
+            drawn.files["scenes/episode.webp"] = images.animation(scene.frames, every / drawn.fps)
+    return drawn
 
 
 def _filmed(
     policy: Mixture, episode: Episode, progress: Stages, check: Callable[[], None]
-) -> tuple[scenes.Scene, str | None]:
-    """The episode, and why it could not be drawn."""
+) -> scenes.Scene:
+    """The frames of the episode, or the reason why there are none."""
+
+    def tell(step: int) -> None:
+        if step % CHECK_EVERY == 0:
+            check()
+            done("")
+
     with (
         scenes.Stage(policy.task, scenes.VIDEO) as stage,
         progress.stage("video", -(-episode.length // CHECK_EVERY)) as done,
     ):
-
-        def told(step: int) -> None:
-            if step % CHECK_EVERY == 0:
-                check()
-                done("")
-
-        return scenes.film(stage, policy, episode, told), stage.problem
+        return scenes.film(stage, policy, episode, tell)

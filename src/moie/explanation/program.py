@@ -3,17 +3,17 @@
 import math
 import shutil
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from moie.explanation.facts.schema import Pruning
 from moie.policy.base import Policy
 from moie.policy.baselines import Linear
 from moie.policy.mixture import Mixture
-from moie.runs.evaluation import KINDS
 from moie.terminal import printable
 
-UNUSED = 5e-4  # of the membership: below that an expert shows as 0.0%
+UNUSED = 5e-4
+"""Membership below which an expert shows as 0.0%."""
 
 
 def _number(value: float, scale: float) -> str:
@@ -28,40 +28,36 @@ def _columns(
     names: tuple[str, ...], values: np.ndarray, scales: np.ndarray, width: int
 ) -> list[str]:
     """`name value` pairs, aligned in as many columns as fit."""
-    given = zip(names, values.tolist(), scales.tolist(), strict=True)
-    return _aligned([(name, _number(value, scale)) for name, value, scale in given], width)
+    numbers = map(_number, values.tolist(), scales.tolist())
+    return _aligned(list(zip(names, numbers, strict=True)), width)
 
 
 def _aligned(cells: list[tuple[str, str]], width: int) -> list[str]:
-    indent = " " * 6
     wide = max(len(name) for name, _ in cells)
     long = max(len(number) for _, number in cells)
-    n_columns = max(1, (width - len(indent)) // (wide + long + 4))
-    rows = []
-    for start in range(0, len(cells), n_columns):
-        row = "   ".join(f"{n:<{wide}} {v:>{long}}" for n, v in cells[start : start + n_columns])
-        rows.append(indent + row.rstrip())
-    return rows
+    padded = [f"{name:<{wide}} {number:>{long}}" for name, number in cells]
+    n_columns = max(1, (width - 6) // (wide + long + 4))
+    rows = [padded[i : i + n_columns] for i in range(0, len(padded), n_columns)]
+    return [" " * 6 + "   ".join(row).rstrip() for row in rows]
 
 
 def _difference(value: float) -> str:
-    """A positive number with two digits: all that a reader needs of what counts as close."""
+    """A positive number with two digits: enough to say what counts as close."""
     return f"{value:#.2g}" if value < 9.95 or value >= 1e5 else f"{value:.0f}"
 
 
 def by_metric(policy: Mixture) -> list[int]:
-    """Features, those that count the most first; nothing where all count the same."""
-    if policy.metric is None:
-        return []
-    return [int(i) for i in np.argsort(-policy.metric, kind="stable")]
+    """Features, those that count the most first; none where no metric was learned."""
+    return [] if policy.metric is None else np.argsort(-policy.metric, kind="stable").tolist()
 
 
 def _closeness(policy: Mixture, width: int) -> list[str]:
-    """What counts as close, for a policy that has learned it."""
-    listed = by_metric(policy)
-    if not listed:
+    """The lines that say what counts as close; none if the policy has not learned it."""
+    cells = [
+        (policy.feature_names[i], f"±{_difference(policy.radii[i])}") for i in by_metric(policy)
+    ]
+    if not cells:
         return []
-    cells = [(policy.feature_names[i], f"±{_difference(policy.radii[i])}") for i in listed]
     return [
         "CLOSE means  # within about these differences, the feature that counts the most first;",
         "             # any one of them alone brings an expert's activation down to 37%",
@@ -84,38 +80,37 @@ def _name(policy: Mixture, k: int) -> str:
     return f"expert {k}" + (f" (before pruning {pruned['kept'][k]})" if pruned else "")
 
 
-def pruning_table(found: dict[str, Any]) -> str:
+def pruning_table(pruning: Pruning) -> str:
     """Return against number of experts, and what was chosen."""
     lines = [
         f"experts  removed  {'return, sampled':>18}  {'return, mean action':>20}  change  enough"
     ]
-    for row in found["curve"]:
+    for row in pruning["curve"]:
         removed = "-" if row["removed"] is None else str(row["removed"])
-        returns = [f"{row[kind]['return']:.1f} ± {row[kind]['error']:.1f}" for kind in KINDS]
+        returns = [f"{k['return']:.1f} ± {k['error']:.1f}" for k in (row["sampled"], row["mean"])]
         lines.append(
             f"{row['n_experts']:>7}  {removed:>7}  {returns[0]:>18}  {returns[1]:>20}  "
             f"{row['change']:>6.1%}  {'yes' if row['within'] else 'no'}"
         )
-    for row in found["confirmation"]:
-        losses = [f"{row[kind]['loss']:.1f} ± {row[kind]['loss_error']:.1f}" for kind in KINDS]
-        verdict = "enough" if row["within"] else "not enough"
+    for other in pruning["confirmation"]:
+        sampled, mean = other["sampled"], other["mean"]
         lines.append(
-            f"{row['n_experts']} experts on other seeds: loss {losses[0]} with sampled, "
-            f"{losses[1]} with mean actions: {verdict}"
+            f"{other['n_experts']} experts on other seeds: loss {sampled['loss']:.1f} ± "
+            f"{sampled['loss_error']:.1f} with sampled, {mean['loss']:.1f} ± "
+            f"{mean['loss_error']:.1f} with mean actions: {'not ' * (not other['within'])}enough"
         )
-    n = found["n_experts"]
+    n = pruning["n_experts"]
     lines.append(
-        f"smallest policy within {found['loss']:.0%} or the error: {n} expert{'s' * (n != 1)}, "
-        f"{found['n_parameters']} parameters"
+        f"smallest policy within {pruning['loss']:.0%} or the error: {n} expert{'s' * (n != 1)}, "
+        f"{pruning['n_parameters']} parameters"
     )
     return "\n".join(lines)
 
 
 def program(policy: Policy, width: int | None = None) -> str:
-    """Experts by the share of time they lead, the default action last; for a linear policy its
-    matrix, for a network that there is nothing to read."""
-    width = shutil.get_terminal_size((100, 24)).columns if width is None else width
-    width = min(max(width, 40), 140)
+    """The policy as text: experts by the share of time they lead, the default action last. Of a
+    linear policy, its matrix; of a network, that there is nothing to read."""
+    width = min(max(width or shutil.get_terminal_size((100, 24)).columns, 40), 140)
     policy = _legible(policy)
     if isinstance(policy, Mixture):
         return _mixture(policy, width)
@@ -128,7 +123,7 @@ def program(policy: Policy, width: int | None = None) -> str:
 
 
 def _legible(policy: Policy) -> Policy:
-    """With names that are safe to print, each in one line."""
+    """The policy with names that are safe to print, each in one line."""
     trained = policy.trained
     if "algorithm" in trained:
         trained = trained | {"algorithm": printable(trained["algorithm"])}

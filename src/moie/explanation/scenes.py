@@ -1,7 +1,7 @@
 """Pictures: the simulator brought to a prototype by replaying its origin, and whole episodes."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from PIL import Image
 from moie.environments import tasks
 from moie.environments.faults import place, said
 from moie.errors import InputError
+from moie.explanation.facts.schema import Replay
 from moie.policy.mixture import Mixture
 from moie.rollout.episode import Episode
 
@@ -21,11 +22,11 @@ State = NDArray[np.float64]
 APPLIED = 5
 """Steps for which an expert's action is applied, as in the paper."""
 TOLERANCE = 1e-6
-"""Of a replay: the largest difference of a feature from the stored state."""
+"""Largest difference of a feature from the stored state with which a replay matches."""
 MOST_FRAMES = 500
-"""Of an episode's video."""
+"""Most frames of an episode's video."""
 STILL, VIDEO = (480, 360), (320, 240)
-"""Largest size of a picture."""
+"""Largest sizes of a picture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +34,16 @@ class Scene:
     """States of an episode, re-lived."""
 
     frames: list[Frame] = field(default_factory=list)
-    """None where the environment can not be drawn."""
+    """Empty where the environment cannot be drawn."""
     difference: float | None = None
     """Largest difference of a feature from the stored ones; None if it did not get there."""
     problem: str | None = None
-    """Why it did not get there."""
+    """Why it did not get there, or why a film cannot be drawn."""
 
     @property
-    def matches(self) -> bool:
-        return self.difference is not None and self.difference <= TOLERANCE
+    def replay(self) -> Replay:
+        matches = self.difference is not None and self.difference <= TOLERANCE
+        return {"difference": self.difference, "matches": matches, "problem": self.problem}
 
 
 class Lost(Exception):  # noqa: N818  not an error
@@ -63,7 +65,7 @@ class Stage:
 
     @property
     def fps(self) -> float:
-        """Steps of a second, as the environment says."""
+        """Steps per second, as the environment says."""
         return float(self._env.metadata.get("render_fps") or 30.0)
 
     def __enter__(self) -> "Stage":
@@ -74,18 +76,17 @@ class Stage:
             self._env.close()
 
     def picture(self) -> list[Frame]:
-        """The present state, or nothing where it can not be drawn. All pictures of a stage have
-        the size of the first."""
+        """A picture of the present state, or none where it cannot be drawn. All pictures of a stage
+        have the size of the first."""
         if self.problem is not None:
             return []
         try:
             drawn: Any = self._env.render()
             if drawn is None or np.ndim(drawn) != 3:
                 raise ValueError("render() returns no picture")
-            colours = (
-                np.broadcast_to(drawn, (*np.shape(drawn)[:2], 3)) if _is_grey(drawn) else drawn
-            )
-            image = Image.fromarray(np.asarray(colours, dtype=np.uint8)[:, :, :3])
+            if np.shape(drawn)[2] == 1:  # grey
+                drawn = np.broadcast_to(drawn, (*np.shape(drawn)[:2], 3))
+            image = Image.fromarray(np.asarray(drawn, dtype=np.uint8)[:, :, :3])
             image.thumbnail(self._size, Image.Resampling.LANCZOS)
             self._first = self._first if all(self._first) else image.size
             return [np.asarray(image if image.size == self._first else image.resize(self._first))]
@@ -94,37 +95,35 @@ class Stage:
             self.problem = f"it cannot be drawn here: {reason}"
             return []
 
-    def begin(self, seed: int) -> State:
-        """A new episode; its first state."""
-        try:
-            observation, _ = self._env.reset(seed=seed)
-            return np.asarray(observation, dtype=np.float64).ravel()
-        except Exception as error:  # the simulator's or the user's code may raise anything
-            raise Lost(f"the environment fails: {said(error)}{place(error)}") from error
-
     def step(self, policy: Mixture, action: Any) -> tuple[State, bool]:
-        """One step of an action in the policy's units; the state, and whether the episode is
+        """One step of an action in the policy's units: the state, and whether the episode is
         over."""
         space = self._env.action_space
         given = policy.clipped(action).reshape(policy.action_shape).astype(space.dtype)
-        try:
+        with _faults_named():
             observation, _, terminated, truncated, _ = self._env.step(given)
             return np.asarray(observation, dtype=np.float64).ravel(), bool(terminated or truncated)
-        except Exception as error:  # the simulator's or the user's code may raise anything
-            raise Lost(f"the environment fails: {said(error)}{place(error)}") from error
 
-    def go_to(self, policy: Mixture, seed: int, actions: Any) -> State:
-        """Repeat the beginning of an episode; the state where it leads."""
-        state = self.begin(seed)
-        for step, action in enumerate(actions):
+    def replay(self, policy: Mixture, seed: int, actions: Any) -> Iterator[State]:
+        """Repeat an episode: its first state, then the state after each action."""
+        with _faults_named():
+            observation, _ = self._env.reset(seed=seed)
+            state = np.asarray(observation, dtype=np.float64).ravel()
+        yield state
+        for count, action in enumerate(actions, 1):
             state, over = self.step(policy, action)
-            if over and step + 1 < len(actions):
-                raise Lost(f"the episode ended after {step + 1} of {len(actions)} steps")
-        return state
+            if over and count < len(actions):
+                raise Lost(f"the episode ended after {count} of {len(actions)} steps")
+            yield state
 
 
-def _is_grey(drawn: Any) -> bool:
-    return np.shape(drawn)[2] == 1
+@contextlib.contextmanager
+def _faults_named() -> Iterator[None]:
+    """Whatever the simulator or the user's code raises means that the replay is lost."""
+    try:
+        yield
+    except Exception as error:
+        raise Lost(f"the environment fails: {said(error)}{place(error)}") from error
 
 
 def _point_camera(env: gymnasium.Env, size: tuple[int, int]) -> None:
@@ -136,53 +135,37 @@ def _point_camera(env: gymnasium.Env, size: tuple[int, int]) -> None:
         base._cam_dist, base._cam_pitch = (2.3, -15) if walks else (1.7, -5)
 
 
-def relive(stage: Stage, policy: Mixture, k: int) -> Scene | None:
-    """Bring the simulator to a prototype and apply its action for APPLIED steps, fewer where the
-    episode ends; None without an origin."""
-    origin = policy.origins[k]
-    if origin is None:
-        return None
-    return _relive(stage, policy, k, origin.seed, origin.actions, policy.prototypes[k])
-
-
-def near(stage: Stage, policy: Mixture, k: int, episode: Episode, step: int) -> Scene:
-    """The same from a visited state near a prototype that was itself never visited."""
-    taken, state = episode.taken[:step], episode.observations[step]
-    return _relive(stage, policy, k, episode.job.seed, taken, state)
-
-
-def _relive(
+def relive(
     stage: Stage, policy: Mixture, k: int, seed: int, actions: Any, expected: State
 ) -> Scene:
+    """Bring the simulator to an expected state by repeating an episode's actions, then apply the
+    expert's action for APPLIED steps, fewer where the episode ends."""
     try:
-        difference = float(np.abs(stage.go_to(policy, seed, actions) - expected).max())
+        *_, state = stage.replay(policy, seed, actions)
         frames = stage.picture()
         for _ in range(APPLIED if frames else 0):
             _, over = stage.step(policy, policy.actions[k])
             frames += stage.picture()
             if over:
                 break
-        return Scene(frames, difference)
+        return Scene(frames, float(np.abs(state - expected).max()))
     except Lost as lost:
         return Scene(problem=str(lost))
 
 
-def film(stage: Stage, policy: Mixture, episode: Episode, told: Callable[[int], None]) -> Scene:
-    """Every n-th step of an episode, at most MOST_FRAMES; `told` gets the steps as they go by."""
+def film(stage: Stage, policy: Mixture, episode: Episode, tell: Callable[[int], None]) -> Scene:
+    """Every n-th step of an episode, at most MOST_FRAMES; `tell` gets the steps as they go by."""
     every, frames, difference = stride(episode.length), [], 0.0
+    states = stage.replay(policy, episode.job.seed, episode.taken)
     try:
-        state = stage.begin(episode.job.seed)
-        for step in range(episode.length):
+        for step, state in zip(range(episode.length), states, strict=False):
             difference = max(difference, float(np.abs(state - episode.observations[step]).max()))
             if step % every == 0:
                 frames += stage.picture()
-            state, over = stage.step(policy, episode.taken[step])
-            if over and step + 1 < episode.length:
-                raise Lost(f"the episode ended after {step + 1} of {episode.length} steps")
-            told(step)
-        return Scene(frames, difference)
+            tell(step)
+        return Scene(frames, difference, stage.problem)
     except Lost as lost:
-        return Scene(problem=str(lost))
+        return Scene(problem=stage.problem or str(lost))
 
 
 def stride(length: int) -> int:

@@ -11,7 +11,7 @@ from moie.errors import FileError
 from moie.files import read_file
 
 LARGEST = 2**26
-"""Bytes of the file."""
+"""Most bytes of the file."""
 
 
 def read_state(path: Path) -> NDArray[np.float64]:

@@ -1,7 +1,4 @@
-"""What all figures share: style, colours, and which experts and features are worth drawing.
-
-An expert has the same colour everywhere: one of ten for the most used, grey for all others.
-"""
+"""The common style and colours of all figures, and their forms as files."""
 
 import io
 from collections.abc import Callable
@@ -9,9 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from moie.present.stages import Stages
@@ -57,42 +52,12 @@ STYLE: dict[Any, Any] = {
 PAPER = "paper"
 """Name of the white ground in a file: its ink is dark, whatever it is shown on."""
 WIDTH = 7.2
-"""Inches: a text of two columns."""
-MOST_FEATURES = 30
-"""That one figure shows."""
-Facts = dict[str, Any]
-
-
-def colours(facts: Facts) -> dict[int, str]:
-    """Of each expert, in order of use."""
-    order = [expert["expert"] for expert in facts["experts"]]
-    return {k: PALETTE[i] if i < len(PALETTE) else REST for i, k in enumerate(order)}
-
-
-def chosen(facts: Facts, most: int = 6) -> list[int]:
-    """Experts worth drawing, as the paper picks them: much used, or not active together with one
-    that was picked before."""
-    picked: list[int] = []
-    overlap = facts["overlap"]
-    for expert in facts["experts"]:
-        k = expert["expert"]
-        apart = expert["share"] >= 0.01 and all(overlap[k][j] < 0.8 for j in picked)
-        if expert["lead"] >= 0.05 or apart:
-            picked.append(k)
-    return (picked or [facts["experts"][0]["expert"]])[:most]
-
-
-def varied(facts: Facts, most: int) -> list[int]:
-    """The features in which prototypes differ most, for the range of visited states; in order."""
-    at = np.asarray([expert["prototype"] for expert in facts["experts"]])
-    wide = np.asarray([feature["high"] - feature["low"] for feature in facts["features"]])
-    spread = at.std(axis=0) / np.where(wide > 0, wide, np.inf)
-    return sorted(int(i) for i in np.argsort(-spread, kind="stable")[:most])
+"""Width of a figure in inches, as wide as a text of two columns."""
 
 
 def sheet(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
+    """A figure of this height in inches, and its axes (rows, columns)."""
     figure = Figure(figsize=(WIDTH, height))
-    FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
@@ -103,7 +68,7 @@ def grid(axis: Axes, which: Literal["x", "y"] = "y") -> None:
 
 def saved(name: str, build: Callable[[], Figure | None]) -> dict[str, bytes]:
     """A figure in all its forms, by the ending of its file: the same bytes for the same figure.
-    Nothing where there is none."""
+    Empty where there is nothing to draw."""
     with mpl.rc_context(STYLE | {"svg.hashsalt": f"moie-{name}"}):
         figure = build()
         if figure is None:
@@ -123,29 +88,18 @@ def saved(name: str, build: Callable[[], Figure | None]) -> dict[str, bytes]:
 def draw_all(
     figures: dict[str, Callable[[Any], Figure | None]],
     facts: Any,
-    content: dict[str, bytes],
     progress: Stages,
     check: Callable[[], None],
-) -> dict[str, bytes]:
-    """All figures into the content of a folder, in all forms; their SVG for a page."""
-    drawn = {}
+) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """All figures of the facts: files of a folder, in all forms; and the SVG of each, by name."""
+    contents: dict[str, bytes] = {}
+    drawings: dict[str, bytes] = {}
     with progress.stage("figures", len(figures)) as done:
         for name, build in figures.items():
             check()
             forms = saved(name, partial(build, facts))
-            content |= {f"figures/{name}.{ending}": form for ending, form in forms.items()}
+            contents |= {f"figures/{name}.{ending}": form for ending, form in forms.items()}
             if forms:
-                drawn[name] = forms["svg"]
+                drawings[name] = forms["svg"]
             done(name)
-    return drawn
-
-
-def window(facts: Facts) -> range:
-    """Steps of the shown episode that can be told apart on paper, some cycles or 200: those in
-    which memberships vary most."""
-    length, cycle = facts["shown"]["length"], facts["cycle"]
-    wide = min(length, 200 if cycle is None else int(np.clip(8 * cycle["period"], 60, 300)))
-    memberships = np.asarray(facts["shown"]["memberships"])
-    starts = range(0, length - wide + 1, 10)
-    start = max(starts, key=lambda at: float(memberships[at : at + wide].var(axis=0).sum()))
-    return range(start, start + wide)
+    return contents, drawings

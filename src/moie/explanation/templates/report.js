@@ -2,7 +2,9 @@
 (() => {
   const data = JSON.parse(document.getElementById("facts").textContent);
   const $ = (id) => document.getElementById(id);
-  const { memberships, leader, nearest, distance, actions, colours, order, names, low, high, video, fps } = data;
+  const { shown, policy, colours, order, fps, video, columns, perSheet } = data;
+  const { memberships, leader, nearest, actions, nearest_distance: distance } = shown;
+  const { action_names: names, action_low: low, action_high: high } = policy;
   const last = memberships.length - 1;
   const percent = (x) => (100 * x).toFixed(1) + "%";
   let step = 0, timer = null, clock = 0, said = "";
@@ -25,10 +27,10 @@
   const picture = () => {
     if (!video) return;
     const frame = Math.floor(step / video.every);
-    const sheet = document.querySelectorAll(".sheet")[Math.floor(frame / video.perSheet)];
-    const i = frame % video.perSheet, w = video.width, h = video.height;
+    const sheet = document.querySelectorAll(".sheet")[Math.floor(frame / perSheet)];
+    const i = frame % perSheet, w = video.width, h = video.height;
     const draw = () => $("screen").getContext("2d").drawImage(
-      sheet, (i % video.columns) * w + 1, Math.floor(i / video.columns) * h + 1, w - 2, h - 2, 0, 0, w, h);
+      sheet, (i % columns) * w + 1, Math.floor(i / columns) * h + 1, w - 2, h - 2, 0, 0, w, h);
     if (sheet.complete) draw(); else sheet.addEventListener("load", draw, { once: true });
   };
 

@@ -1,26 +1,24 @@
-"""The cycle of a gait, read off the memberships alone: how long, and who is active when."""
+"""The cycle of a gait, read off the memberships alone: its length, and who is active when."""
 
 import itertools
-from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from moie.policy.base import Array
+
 BINS = 24
-"""Of a cycle."""
+"""Phases that a cycle is divided into."""
 SHORTEST = 4
 """Steps; below that a membership that alternates would count as a gait."""
 CLEAR = 0.35
 """Autocorrelation from which on memberships count as cyclic."""
-
-
 COVERED = 0.3
 """Share of all steps that must lie in whole cycles: a stumble now and then is no gait."""
 
 
-@dataclass(frozen=True)
-class Cycle:
+class Cycle(TypedDict):
     """Memberships over the phase of a cycle, averaged over all cycles."""
 
     period: float
@@ -30,13 +28,13 @@ class Cycle:
     """Autocorrelation of the memberships one period later: one for a perfect repetition."""
     leader: int
     """The expert whose rise through its mean begins a cycle."""
-    profile: Array
+    profile: list[list[float]]
     """(BINS, K): mean membership at each phase."""
 
 
 def autocorrelation(memberships: list[Array]) -> Array:
-    """Of the K memberships together, by lag, one at lag zero. Each episode (T, K) counts up to half
-    its length, with as many pairs of steps as it has at that lag."""
+    """Autocorrelation of the K memberships together, by lag, one at lag zero. Each episode (T, K)
+    counts up to half its length, with as many pairs of steps as it has at that lag."""
     longest = max(map(len, memberships)) // 2
     products, expected = np.zeros(longest), np.zeros(longest)
     for membership in memberships:
@@ -65,44 +63,43 @@ def _period(memberships: list[Array]) -> tuple[int, float] | None:
 
 
 def _starts(signal: Array, period: int) -> NDArray[np.int64]:
-    """Where the signal, smoothed over a quarter of the period, rises through its mean."""
+    """Steps at which the signal, smoothed over a quarter of the period, rises through its mean."""
     width = max(1, period // 4)
     smooth = np.convolve(signal, np.ones(width) / width, mode="same") - signal.mean()
-    rises = 1 + np.flatnonzero((smooth[:-1] < 0) & (smooth[1:] >= 0))
-    return rises
+    return 1 + np.flatnonzero((smooth[:-1] < 0) & (smooth[1:] >= 0))
 
 
 def find_cycle(memberships: list[Array]) -> Cycle | None:
     """The cycle that episodes (each (T, K)) have in common; None where there is none."""
-    found = _period(memberships)
-    if found is None:
+    peak = _period(memberships)
+    if peak is None:
         return None
-    period, regularity = found
+    period, regularity = peak
     leader = int(np.argmax(np.concatenate(memberships).var(axis=0)))
-    rows, phases, lengths = [], [], []
-    for membership in memberships:
-        starts = _starts(membership[:, leader], period)
-        for start, end in itertools.pairwise(starts):
-            if 0.6 * period <= end - start <= 1.5 * period:
-                rows.append(membership[start:end])
-                phases.append(np.arange(end - start) / (end - start))
-                lengths.append(end - start)
+    cycles = [
+        membership[start:end]
+        for membership in memberships
+        for start, end in itertools.pairwise(_starts(membership[:, leader], period))
+        if 0.6 * period <= end - start <= 1.5 * period
+    ]
+    lengths = [len(rows) for rows in cycles]
     if len(lengths) < 3 or sum(lengths) < COVERED * sum(map(len, memberships)):
         return None
-    bins = np.minimum((np.concatenate(phases) * BINS).astype(int), BINS - 1)
-    all_rows = np.concatenate(rows)
+    phases = np.concatenate([np.arange(n) / n for n in lengths])
+    bins = np.minimum((phases * BINS).astype(int), BINS - 1)
     counts = np.bincount(bins, minlength=BINS)
-    profile = np.zeros((BINS, all_rows.shape[1]))
-    np.add.at(profile, bins, all_rows)
+    profile = np.zeros((BINS, memberships[0].shape[1]))
+    np.add.at(profile, bins, np.concatenate(cycles))
     profile /= np.maximum(counts, 1)[:, None]
-    _fill(profile, counts)
-    return Cycle(float(np.mean(lengths)), len(lengths), regularity, leader, profile)
-
-
-def _fill(profile: Array, counts: NDArray[np.int64]) -> None:
-    """Phases that no step fell on, as in short cycles, get the value of the phase before."""
-    for i in np.flatnonzero(counts == 0):
+    for i in np.flatnonzero(counts == 0):  # in short cycles no step falls on some phases
         profile[i] = profile[i - 1]
+    return {
+        "period": float(np.mean(lengths)),
+        "n_cycles": len(lengths),
+        "regularity": regularity,
+        "leader": leader,
+        "profile": profile.tolist(),
+    }
 
 
 def activity(profile: Array) -> tuple[float, float]:

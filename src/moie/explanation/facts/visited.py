@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moie.policy.base import Array
 from moie.policy.mixture import Mixture
 from moie.rollout.episode import Episode
 
-Array = NDArray[np.float64]
 COMPARED = 4000
-"""Visited states that are compared with each other or with candidates for pruning, at most."""
+"""Most visited states that pruning compares policies in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,3 @@ class Visited:
     def by_episode(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Rows of an (N, ...) array, episode by episode."""
         return np.split(values, np.cumsum([e.length for e in self.episodes])[:-1])
-
-    def some(self) -> Array:
-        """At most COMPARED states, spread evenly."""
-        return self.states[:: -(-len(self.states) // COMPARED)]

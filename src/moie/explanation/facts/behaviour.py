@@ -1,0 +1,276 @@
+"""The behaviour of a policy over some episodes.
+
+All numbers come from the policy file and from episodes that repeat; the states of the episodes are
+the *visited states*. Distances are the policy's: of scaled features, by its metric.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moie.explanation.facts import schema
+from moie.explanation.facts.cycle import Cycle, activity, find_cycle
+from moie.explanation.facts.schema import Behaviour, Kind
+from moie.explanation.facts.visited import Visited
+from moie.explanation.program import by_metric
+from moie.policy.base import Array
+from moie.policy.mixture import Mixture
+from moie.policy.truth import TOLERANCE
+from moie.rollout.episode import Episode
+from moie.runs.evaluation import Evaluation, standard_error
+from moie.runs.truth import Truth
+
+UNFAMILIAR = 0.5
+"""Default share from which on a state counts as unfamiliar ground."""
+MOMENTS = 8
+"""Unfamiliar moments in the facts."""
+ORIGIN = ("iteration", "episode", "step", "seed")
+"""Facts about the visit of a prototype."""
+CURVE = 200
+"""Most points of the default share over time."""
+
+
+def behaviour(policy: Mixture, episodes: Sequence[Episode], kind: Kind, truth: Truth) -> Behaviour:
+    """The facts that episodes with one kind of actions show, without pruning."""
+    visited = Visited.of(policy, episodes)
+    cycle = find_cycle(visited.by_episode(visited.memberships))
+    return {
+        "format": "moie-facts",
+        "version": 1,
+        "policy": _policy(policy),
+        "evaluation": _evaluation(episodes, kind),
+        "truth": _truth(truth),
+        "experts": _experts(policy, visited, cycle),
+        "overlap": _overlap(policy.activations(visited.states)).tolist(),
+        "default": _default(policy, visited),
+        "cycle": cycle,
+        "features": _features(policy, visited),
+        "closeness": _closeness(policy, visited),
+        "spacing": _spacing(policy, visited.states),
+        "shown": _shown(policy, visited),
+    }
+
+
+def _policy(policy: Mixture) -> schema.Policy:
+    return {
+        "task": policy.task,
+        "algorithm": policy.trained.get("algorithm", "moie"),
+        "trained": {"steps": 0, "seed": None} | policy.trained,
+        "n_experts": policy.n_experts,
+        "n_features": len(policy.feature_names),
+        "n_parameters": policy.n_parameters,
+        "temperature": policy.temperature,
+        "metric": None if policy.metric is None else policy.metric.tolist(),
+        "radii": policy.radii.tolist(),
+        "feature_names": list(policy.feature_names),
+        "action_names": list(policy.action_names),
+        "default_action": policy.default_action.tolist(),
+        "action_low": policy.action_low.tolist(),
+        "action_high": policy.action_high.tolist(),
+        "std": np.exp(policy.log_std).tolist(),
+    }
+
+
+def _evaluation(episodes: Sequence[Episode], kind: Kind) -> schema.Evaluation:
+    returns = [float(e.rewards.sum()) for e in episodes]
+    return {
+        "actions": kind,
+        "run_seed": episodes[0].job.run_seed,
+        "n_episodes": len(episodes),
+        "n_states": sum(e.length for e in episodes),
+        "return": float(np.mean(returns)),
+        "return_error": standard_error(returns),
+        "episodes": [
+            {
+                "seed": e.job.seed,
+                "length": e.length,
+                "return": total,
+                "distance": e.distance,
+                "terminated": e.terminated,
+            }
+            for e, total in zip(episodes, returns, strict=True)
+        ],
+    }
+
+
+def _truth(truth: Truth) -> schema.Truth:
+    def earned(part: Evaluation) -> schema.Earned:
+        return {
+            "return": part.mean,
+            "error": part.standard_error,
+            "ratio": truth.ratio(part),
+            "kept": truth.kept(part),
+        }
+
+    return {
+        "in_range": truth.in_range,
+        "coverage": truth.coverage,
+        "attention": truth.attention,
+        "largest_action": truth.largest_action,
+        "tolerance": TOLERANCE,
+        "n_episodes": len(truth.whole.returns),
+        "reading": truth.reading,
+        "whole": earned(truth.whole),
+        "alone": earned(truth.alone),
+        "pair": earned(truth.pair),
+        "default": earned(truth.default),
+    }
+
+
+def _experts(policy: Mixture, visited: Visited, cycle: Cycle | None) -> list[schema.Expert]:
+    """The experts in order of use: by the share of steps they lead, then by membership."""
+    share = visited.memberships.mean(axis=0)
+    lead = np.bincount(visited.leader, minlength=policy.n_experts)
+    order = np.lexsort((-share, -lead)).tolist()
+    return [_expert(policy, visited, cycle, k) for k in order]
+
+
+def _expert(policy: Mixture, visited: Visited, cycle: Cycle | None, k: int) -> schema.Expert:
+    membership, leads, origin = visited.memberships[:, k], visited.leader == k, policy.origins[k]
+    lengths = [n for part in visited.by_episode(leads) for n in _stretches(part)]
+    phase, concentration = (
+        (None, None) if cycle is None else activity(np.asarray(cycle["profile"])[:, k])
+    )
+    squared = _squared_distances(policy, visited.states, policy.prototypes[k])
+    row = int(np.argmin(squared))
+    distance = float(np.sqrt(squared[row]))
+    return {
+        "expert": k,
+        "weight": float(policy.weights[k]),
+        "prototype": policy.prototypes[k].tolist(),
+        "action": policy.actions[k].tolist(),
+        "share": float(membership.mean()),
+        "lead": float(leads.mean()),
+        "peak": float(membership.max()),
+        "stretch": float(np.mean(lengths)) if lengths else 0.0,
+        "phase": phase,
+        "concentration": concentration,
+        "distance": distance,
+        "nearest": {
+            "episode": int(visited.episode[row]),
+            "step": int(visited.step[row]),
+            "distance": distance,
+        },
+        "replay": None,
+        "distance_in_training": float(policy.distances[k]),
+        "origin": None if origin is None else {name: getattr(origin, name) for name in ORIGIN},
+    }
+
+
+def _stretches(leads: NDArray[np.bool_]) -> list[int]:
+    """Lengths of the stretches of steps in which an expert leads."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], leads, [False]]).astype(np.int8)))
+    return (edges[1::2] - edges[::2]).tolist()
+
+
+def _squared_distances(policy: Mixture, states: Array, point: Array) -> Array:
+    scaled = (states - point) / policy.closeness_scale
+    return np.einsum("nd,nd->n", scaled, scaled)
+
+
+def _overlap(activations: Array) -> Array:
+    """(K, K): sum over states of the smaller of two activations (N, K), by that of the larger."""
+    overlap = np.eye(activations.shape[1])
+    for i in range(len(overlap)):
+        for j in range(i):
+            a, b = activations[:, i], activations[:, j]
+            either = np.maximum(a, b).sum()
+            overlap[i, j] = overlap[j, i] = np.minimum(a, b).sum() / either if either > 0 else 0.0
+    return overlap
+
+
+def _default(policy: Mixture, visited: Visited) -> schema.Default:
+    default = visited.default
+    width = -(-max(e.length for e in visited.episodes) // CURVE)
+    bins = visited.step // width
+    curve = np.bincount(bins, weights=default) / np.bincount(bins)
+    return {
+        "share": float(default.mean()),
+        "unfamiliar": float((default >= UNFAMILIAR).mean()),
+        "threshold": UNFAMILIAR,
+        "curve_step": width,
+        "curve": curve.tolist(),
+        "curve_episodes": [
+            sum(e.length > i * width for e in visited.episodes) for i in range(len(curve))
+        ],
+        "moments": _moments(policy, visited, default),
+    }
+
+
+def _moments(policy: Mixture, visited: Visited, default: Array) -> list[schema.Moment]:
+    """The most unfamiliar moments, no two within fifty steps of one episode."""
+    moments: list[schema.Moment] = []
+    for row in np.argsort(-default, kind="stable"):
+        episode, step = int(visited.episode[row]), int(visited.step[row])
+        if any(m["episode"] == episode and abs(m["step"] - step) < 50 for m in moments):
+            continue
+        why = policy.explain(visited.states[row].reshape(policy.observation_shape))
+        moments.append(
+            {
+                "episode": episode,
+                "step": step,
+                "default": float(default[row]),
+                "nearest": why.nearest,
+                "distance": why.distances[why.experts.index(why.nearest)],
+                "differences": list(why.differences[:3]),
+            }
+        )
+        if len(moments) == MOMENTS:
+            break
+    return moments
+
+
+def _features(policy: Mixture, visited: Visited) -> list[schema.Feature]:
+    quantiles = np.quantile(visited.states, (0.0, 0.05, 0.5, 0.95, 1.0), axis=0).T.tolist()
+    return [
+        {"name": name, "low": low, "q05": q05, "median": median, "q95": q95, "high": high}
+        for name, (low, q05, median, q95, high) in zip(policy.feature_names, quantiles, strict=True)
+    ]
+
+
+def _closeness(policy: Mixture, visited: Visited) -> list[schema.Closeness] | None:
+    if policy.metric is None:
+        return None
+    low, high = np.quantile(visited.states, (0.05, 0.95), axis=0)
+    return [
+        {
+            "feature": i,
+            "metric": float(policy.metric[i]),
+            "radius": float(policy.radii[i]),
+            "span": float((high[i] - low[i]) / policy.radii[i]),
+        }
+        for i in by_metric(policy)
+    ]
+
+
+def _spacing(policy: Mixture, states: Array) -> float | None:
+    """Median distance of a visited state to the nearest other, over at most 200 states, spread
+    evenly: what "near" means here."""
+    if len(states) < 2:
+        return None
+    nearest = [
+        np.sqrt(np.min(_squared_distances(policy, np.delete(states, row, axis=0), states[row])))
+        for row in range(0, len(states), -(-len(states) // 200))
+    ]
+    return float(np.median(nearest))
+
+
+def _shown(policy: Mixture, visited: Visited) -> schema.Shown:
+    returns = [float(e.rewards.sum()) for e in visited.episodes]
+    number = int(np.argsort(returns, kind="stable")[(len(returns) - 1) // 2])
+    episode = visited.episodes[number]
+    memberships = visited.by_episode(visited.memberships)[number]
+    distances = np.sqrt(policy.squared_distances(episode.observations[:-1]))
+    return {
+        "episode": number,
+        "seed": episode.job.seed,
+        "length": episode.length,
+        "return": returns[number],
+        "rewards": episode.rewards.round(4).tolist(),
+        "actions": policy.clipped(episode.taken).astype(float).round(4).tolist(),
+        "memberships": [[float(f"{x:.6g}") for x in row] for row in memberships],
+        "leader": np.argmax(memberships, axis=1).tolist(),
+        "nearest": np.argmin(distances, axis=1).tolist(),
+        "nearest_distance": np.min(distances, axis=1).round(4).tolist(),
+    }

@@ -1,0 +1,298 @@
+"""The facts of an explanation: `facts.json`, field by field.
+
+Report, player and figures are made of these facts alone. In the file, null stands for a number that
+is not finite.
+"""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+from moie.explanation.facts.cycle import Cycle
+from moie.runs.truth import Reading
+
+Kind = Literal["sampled", "mean"]
+"""Kinds of actions."""
+Return = TypedDict("Return", {"return": float})
+"""A return: the class syntax has no such field."""
+
+
+class Policy(TypedDict):
+    """The policy itself; fields as in `policy.mixture.Mixture`."""
+
+    task: str
+    algorithm: str
+    trained: dict[str, Any]
+    """The policy file's record of its training: `steps`, `seed` and more."""
+    n_experts: int
+    n_features: int
+    n_parameters: int
+    temperature: float
+    metric: list[float] | None
+    radii: list[float]
+    feature_names: list[str]
+    action_names: list[str]
+    default_action: list[float]
+    action_low: list[float]
+    action_high: list[float]
+    std: list[float]
+    """Standard deviation of sampled actions."""
+
+
+class Episode(Return):
+    """One episode."""
+
+    seed: int
+    length: int
+    distance: float | None
+    """Metres, in tasks that know them."""
+    terminated: bool
+    """Ended by the task, not by time."""
+
+
+class Evaluation(Return):
+    """The episodes whose states are the visited states."""
+
+    actions: Kind
+    run_seed: int
+    n_episodes: int
+    n_states: int
+    return_error: float
+    episodes: list[Episode]
+
+
+class Earned(Return):
+    """The return of a part of the program that acts alone; `ratio` and `kept` as in
+    `runs.truth.Truth`."""
+
+    error: float
+    ratio: float | None
+    kept: float | None
+
+
+class Truth(TypedDict):
+    """How literally the program may be taken; fields as in `runs.truth.Truth`."""
+
+    in_range: float
+    coverage: float
+    attention: float
+    largest_action: float
+    tolerance: float
+    """Share of the action range within which an action counts as the policy's."""
+    n_episodes: int
+    reading: Reading
+    whole: Earned
+    alone: Earned
+    pair: Earned
+    default: Earned
+
+
+class Place(TypedDict):
+    """A visited state, and its distance to the nearest prototype or to a given one."""
+
+    episode: int
+    step: int
+    distance: float
+
+
+class Replay(TypedDict):
+    """How well repeating an episode led back to a state."""
+
+    difference: float | None
+    """Largest difference of a feature; None if it did not get there."""
+    matches: bool
+    problem: str | None
+
+
+class Expert(TypedDict):
+    """One expert, and its use over the visited states."""
+
+    expert: int
+    weight: float
+    prototype: list[float]
+    action: list[float]
+    share: float
+    """Mean membership."""
+    lead: float
+    """Share of the states in which no other expert's membership is larger."""
+    peak: float
+    """Largest membership."""
+    stretch: float
+    """Mean number of steps for which it leads without a break."""
+    phase: float | None
+    """The phase of the cycle around which it is active."""
+    concentration: float | None
+    """One if it is active at a single phase, zero if at all alike."""
+    distance: float
+    """From the prototype to the nearest visited state."""
+    nearest: Place
+    replay: Replay | None
+    distance_in_training: float
+    origin: dict[str, int] | None
+    """Iteration, episode, step and seed of its visit in training; None if it was never visited."""
+
+
+class Moment(Place):
+    """A visited state far from every prototype."""
+
+    default: float
+    nearest: int
+    differences: list[tuple[str, float]]
+    """The features that differ most from the nearest prototype."""
+
+
+class Default(TypedDict):
+    """How much is left to the default action, over time."""
+
+    share: float
+    unfamiliar: float
+    """Share of the states in which it has the threshold or more."""
+    threshold: float
+    curve_step: int
+    """Steps from one point of the curve to the next."""
+    curve: list[float]
+    curve_episodes: list[int]
+    """Episodes still running at each point."""
+    moments: list[Moment]
+
+
+class Feature(TypedDict):
+    """The range of a feature over the visited states."""
+
+    name: str
+    low: float
+    q05: float
+    median: float
+    q95: float
+    high: float
+
+
+class Closeness(TypedDict):
+    """How much a feature counts."""
+
+    feature: int
+    metric: float
+    radius: float
+    span: float
+    """The middle 90% of the visited states, in radii."""
+
+
+class Shown(Return):
+    """The episode of median return, step by step."""
+
+    episode: int
+    seed: int
+    length: int
+    rewards: list[float]
+    actions: list[list[float]]
+    memberships: list[list[float]]
+    leader: list[int]
+    nearest: list[int]
+    nearest_distance: list[float]
+
+
+class Losses(Return):
+    """Return of a smaller policy, and its loss against the whole one on the same seeds."""
+
+    error: float
+    loss: float
+    loss_error: float
+    allowed: float
+    within: bool
+
+
+class Smaller(TypedDict):
+    """A smaller policy beside the whole one."""
+
+    n_experts: int
+    sampled: Losses
+    mean: Losses
+    within: bool
+    """Good enough with both kinds of actions."""
+
+
+class Removal(TypedDict):
+    """One expert less; none less for the whole policy."""
+
+    removed: int | None
+    heir: int | None
+    """The expert that takes over its weight."""
+    change: float
+    """Change of the mean action by this removal and all before: root mean square over visited
+    states, as a share of the action's range."""
+    kept: list[int]
+
+
+class Removed(Smaller, Removal):
+    """A policy of the pruning curve."""
+
+
+class Pruning(TypedDict):
+    """How many experts the policy needs."""
+
+    loss: float
+    """Share of the return that may be lost."""
+    episodes: int
+    curve: list[Removed]
+    confirmation: list[Smaller]
+    """Candidates on other seeds, the smallest first."""
+    n_experts: int
+    """Experts of the chosen policy, as are `kept` and `n_parameters`."""
+    kept: list[int]
+    n_parameters: int
+
+
+class Scenes(TypedDict):
+    """How well pictures and video agree with what they show."""
+
+    problem: str | None
+    """Why there are none."""
+    applied: int
+    """Steps for which a picture applies the expert's action."""
+    n_replayed: int
+    n_matching: int
+    largest_difference: float | None
+    tolerance: float
+    video_difference: float | None
+    every: int
+    """Steps from one frame of the video to the next."""
+    n_frames: int
+
+
+class Behaviour(TypedDict):
+    """The policy and its behaviour in the episodes."""
+
+    format: str
+    version: int
+    policy: Policy
+    evaluation: Evaluation
+    truth: Truth
+    experts: list[Expert]
+    """In order of use."""
+    overlap: list[list[float]]
+    """(K, K): one for experts that are always active together, zero for never."""
+    default: Default
+    cycle: Cycle | None
+    features: list[Feature]
+    closeness: list[Closeness] | None
+    """The feature that counts the most first; None where no metric was learned."""
+    spacing: float | None
+    """Median distance of a visited state to the nearest other."""
+    shown: Shown
+    pruning: NotRequired[Pruning]
+
+
+class Record(TypedDict):
+    """Facts from outside the policy file."""
+
+    versions: dict[str, str]
+    learning: NotRequired[list[dict[str, Any]]]
+    """Rows of metrics.jsonl; `learned`: the steps that the evaluated policy had learned from."""
+    run: NotRequired[dict[str, Any]]
+    """Settings of the run, and the versions that it was started with."""
+
+
+class Facts(Behaviour, Record):
+    """Everything."""
+
+    digest: str
+    """SHA-256 of the policy file."""
+    scenes: Scenes

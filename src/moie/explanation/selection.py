@@ -1,0 +1,47 @@
+"""Which experts, features and steps are worth drawing, and in which colour.
+
+An expert has the same colour everywhere: one of ten for the most used, grey for all others.
+"""
+
+import numpy as np
+
+from moie.explanation.facts.schema import Facts
+from moie.present.style import PALETTE, REST
+
+
+def colours(facts: Facts) -> dict[int, str]:
+    """The colour of each expert, in order of use."""
+    order = [expert["expert"] for expert in facts["experts"]]
+    return {k: PALETTE[i] if i < len(PALETTE) else REST for i, k in enumerate(order)}
+
+
+def chosen(facts: Facts, most: int) -> list[int]:
+    """Experts worth drawing, as the paper picks them: much used, or not active together with one
+    that was picked before."""
+    picked: list[int] = []
+    overlap = facts["overlap"]
+    for expert in facts["experts"]:
+        k = expert["expert"]
+        apart = expert["share"] >= 0.01 and all(overlap[k][j] < 0.8 for j in picked)
+        if expert["lead"] >= 0.05 or apart:
+            picked.append(k)
+    return (picked or [facts["experts"][0]["expert"]])[:most]
+
+
+def varied(facts: Facts, most: int) -> list[int]:
+    """The features in which prototypes differ most, for the range of visited states; in order."""
+    at = np.asarray([expert["prototype"] for expert in facts["experts"]])
+    wide = np.asarray([feature["high"] - feature["low"] for feature in facts["features"]])
+    spread = at.std(axis=0) / np.where(wide > 0, wide, np.inf)
+    return sorted(np.argsort(-spread, kind="stable")[:most].tolist())
+
+
+def window(facts: Facts) -> range:
+    """Steps of the shown episode that can be told apart on paper, some cycles or 200: those in
+    which memberships vary most."""
+    length, cycle = facts["shown"]["length"], facts["cycle"]
+    wide = min(length, 200 if cycle is None else int(np.clip(8 * cycle["period"], 60, 300)))
+    memberships = np.asarray(facts["shown"]["memberships"])
+    starts = range(0, length - wide + 1, 10)
+    start = max(starts, key=lambda at: float(memberships[at : at + wide].var(axis=0).sum()))
+    return range(start, start + wide)
