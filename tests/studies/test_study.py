@@ -1,5 +1,6 @@
 """Studies as a user starts them: on a Ray of their own, on a cluster, killed, stopped, wrong."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -316,6 +317,29 @@ def test_what_studies_need_is_named_where_it_is_missing(
         said = capsys.readouterr().err
         assert f"need {missing}, not installed: pip install 'moie[study]'" in said
         assert list(tmp_path.iterdir()) == []
+
+
+def test_only_the_chosen_part_of_a_study_must_be_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    hidden = {"pybullet", "pybullet_envs_gymnasium", "Box2D"}
+    present = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in hidden else present(name)
+    )
+    monkeypatch.setattr("moie.studies.conduct.run_study", lambda *given: [])
+    out = tmp_path / "out"
+    with pytest.raises(moie.InputError, match="study paper-small has 2 mistakes") as caught:
+        moie.study("paper-small", out=out)
+    assert "BipedalWalker-v3 needs Box2D, not installed: pip install 'moie[box2d]'" in str(caught)
+    with pytest.raises(moie.InputError, match="InvertedPendulumBulletEnv-v0 needs pybullet"):
+        moie.study("paper-small", out=out, tasks=["pendulum", "inverted-pendulum"])
+    assert not out.exists()
+    assert main.main(["study", "paper-small", "--tasks", "pendulum", "--out", str(out)]) == 0
+    assert len(json.loads((out / "study.json").read_text())["runs"]) == 3 * 6 * 25
+    for task in ("pendulum", "inverted-pendulum"):
+        assert len(moie.study_status("paper-small", out=out, tasks=task).statuses) == 6 * 25
+    assert "nothing was started" not in capsys.readouterr().err
 
 
 @needs("bullet")

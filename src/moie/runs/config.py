@@ -1,5 +1,6 @@
 """Settings of a run, and their way to and from JSON and keyword arguments."""
 
+import contextlib
 import copy
 import dataclasses
 import difflib
@@ -175,15 +176,21 @@ def is_whole(value: Any) -> bool:
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:
-    """A number that Python code gave, which may be 1e5 or "2" too; InputError unless it is whole
-    and large enough."""
-    if isinstance(value, str) and value.strip().isdecimal():
-        value = int(value)
+    """A number that Python code or the command line gave: 100000, 1e5, "2" or "1e5"; InputError
+    unless it is whole and large enough."""
     expected = f"at least {least}" if least else "zero or more"
-    if not is_whole(value):
-        expected = f"a whole number, {expected}"
-    require(is_whole(value) and value >= least, name, value, expected)
-    return int(value)
+    number = _number(value) if isinstance(value, str) else value
+    require(is_whole(number), name, value, f"a whole number, {expected}")
+    require(number >= least, name, number, expected)
+    return int(number)
+
+
+def _number(text: str) -> Any:
+    """The number that a text stands for, or the text itself."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _is_finite(value: numbers.Real) -> bool:

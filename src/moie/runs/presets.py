@@ -41,10 +41,20 @@ def preset(task: str, n_features: int, algorithm: str = registry.DEFAULT) -> Run
     return replace(config, **dict(who.preset))
 
 
-def task_preset(task: str, algorithm: str = registry.DEFAULT) -> RunConfig:
-    """The same for a short name or an id; InputError if it is not usable."""
+def full_id(name: str) -> str:
+    """The id of the paper's task that has this short name; any other name as it is."""
+    return next((task.id for task in TASKS if task.short == name), name)
+
+
+def task_preset(
+    task: str, algorithm: str = registry.DEFAULT, *, installed: bool = True
+) -> RunConfig:
+    """The same for a short name or an id; InputError if it is not usable. With `installed` False,
+    a task of the paper is accepted whether its simulator is installed or not."""
     require(isinstance(task, str), "task", task, "a Gymnasium id or a short name")
-    task = tasks.resolve(task)
+    task = full_id(task)
+    if installed or task not in PAPER:
+        task = tasks.resolve(task)
     if task in PAPER:
         return preset(task, 0, algorithm)
     with tasks.opened(task) as env:

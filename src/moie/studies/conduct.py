@@ -8,6 +8,7 @@ from typing import Any
 
 from moie.comparison import collect, curves
 from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT
+from moie.environments import tasks
 from moie.errors import InputError
 from moie.extras import need
 from moie.files import as_json, write_bytes, writing
@@ -15,7 +16,7 @@ from moie.runs.config import flat, to_json
 from moie.studies.cluster import ray_cluster
 from moie.studies.cluster.ray_cluster import Resources
 from moie.studies.cluster.supervisor import Supervision
-from moie.studies.declaration import Planned, Study
+from moie.studies.declaration import Mistakes, Planned, Study
 from moie.studies.folder import check_folder, misfits
 from moie.studies.progress import StudyProgress
 from moie.studies.status import RunStatus, look
@@ -40,13 +41,26 @@ def prepare(
     configurations. What is refused leaves everything as it was."""
     check_folder(folder, study.name)
     misfits(folder, meant).check(f"{folder} does not fit the study: it")
-    if not all(look(folder, one).state == "done" for one in meant):
+    left = [one for one in meant if look(folder, one).state != "done"]
+    if left:
+        _check_installed(study.name, left)
         need("ray")
         ray_cluster.check(resources)
     content = declaration(study, planned)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     write_bytes(folder / STUDY_FILE, as_json(content))
+
+
+def _check_installed(name: str, planned: list[Planned]) -> None:
+    """InputError unless the tasks of these runs can be simulated here."""
+    mistakes = Mistakes()
+    for task in {one.config.task: None for one in planned}:
+        try:
+            tasks.resolve(task)
+        except InputError as error:
+            mistakes.add("tasks", error)
+    mistakes.check(f"study {name}")
 
 
 def run_study(

@@ -2,7 +2,8 @@
 it stands for.
 
 It is declared in Python (`Study`, `Grid`) or in a TOML file with the same names. All mistakes of a
-declaration are found before anything starts, and reported together.
+declaration are found before anything starts, and reported together. Whether the simulators of the
+paper's tasks are installed matters only for the runs that are to be made (`conduct`).
 """
 
 import itertools
@@ -138,7 +139,7 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
         mistakes.add("experts", "an empty list, expected at least one number")
     for task, algorithm in itertools.product(tasks, algorithms):
         try:
-            base = task_preset(task, algorithm)
+            base = task_preset(task, algorithm, installed=False)
         except InputError as error:
             mistakes.add("tasks", error)
             continue
@@ -191,7 +192,7 @@ def _tasks(tasks: list[Any], mistakes: Mistakes) -> list[str]:
         mistakes.add("tasks", "there are none")
     for task in tasks:
         try:
-            found.append(task_preset(task).task)
+            found.append(task_preset(task, installed=False).task)
         except InputError as error:
             mistakes.add("tasks", error)
     return found

@@ -162,11 +162,10 @@ def compare(
     """
     need("pandas", "pyarrow", "scipy")
     from moie.comparison.write import compare as compare_runs
-    from moie.learn.config import require
     from moie.present.stages import Stages
+    from moie.runs.config import whole
 
-    good = steps is None or (isinstance(steps, int) and steps >= 1)
-    require(good, "steps", steps, "at least 1")
+    steps = None if steps is None else whole("steps", steps)
     with stoppable() as check:
         folder = None if out is None else Path(out)
         paths = [Path(one) for one in (path, *more)]

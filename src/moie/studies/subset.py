@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from moie.environments import tasks
 from moie.errors import InputError
 from moie.learn.config import require
 from moie.runs.config import RunConfig
+from moie.runs.presets import full_id
 from moie.studies.declaration import OWN, Planned, Values, listed
 
 
@@ -19,7 +19,7 @@ def part_of(planned: list[Planned], **chosen: Values | None) -> list[Planned]:
         values = listed(given)
         require(bool(values), dimension, given, "at least one")
         if dimension == "tasks":
-            values = [tasks.resolve(task) for task in values]
+            values = [full_id(task) for task in values]
         present = {_value(one.config, dimension) for one in planned}
         for value in values:
             expected = ", ".join(str(v) for v in sorted(present, key=str) if v is not None)
