@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from moie.api.options import EvaluateOptions, ExplainOptions, PruneOptions, ResumeOptions
     from moie.policy.base import Policy
-    from moie.runs.measured import Measured
+    from moie.runs.truth import Measured
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,8 @@ from moie.errors import InputError
 from moie.runs.config import RunConfig, with_schedule
 from moie.runs.disk.directory import RunDirectory
 from moie.runs.disk.standing import check_config, last_checkpoint
-from moie.runs.training import Machinery, Training
+from moie.runs.machinery import Machinery
+from moie.runs.training import Training
 
 
 @contextlib.contextmanager

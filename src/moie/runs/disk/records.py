@@ -9,10 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from moie.files import write_bytes, writing
-from moie.rollout.episode import Episode
 from moie.runs.disk import metrics
 
 TENSORBOARD_GROUPS = {
@@ -28,21 +25,6 @@ TENSORBOARD_GROUPS = {
     "seconds": "time",
     "steps": "time",
 }
-
-
-def summary(episodes: list[Episode], discount: float, suffix: str) -> dict[str, float]:
-    """Mean return, length and (for locomotion) distance of some episodes, under a suffix."""
-    if not episodes:
-        return {}
-    found = {
-        f"return_{suffix}": float(np.mean([e.rewards.sum() for e in episodes])),
-        f"discounted_{suffix}": float(np.mean([e.discounted(discount) for e in episodes])),
-        f"length_{suffix}": float(np.mean([e.length for e in episodes])),
-    }
-    distances = [e.distance for e in episodes if e.distance is not None]
-    if distances:
-        found[f"distance_{suffix}"] = float(np.mean(distances))
-    return found
 
 
 class Board:
