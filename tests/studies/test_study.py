@@ -20,7 +20,6 @@ from moie import api
 from moie.cli import main
 from moie.comparison import curves
 from moie.environments import specs
-from moie.runs.config import to_json
 from moie.studies import status as status_of
 from moie.studies.cluster import ray_cluster, supervisor
 from moie.studies.cluster.job import Assignment, work
@@ -361,8 +360,8 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     out, file = tmp_path / "study", declare(tmp_path)
     out.mkdir()
     for name, content, said in (
-        ("study.json", '{"best_trial": 3}', "is not a study's of moie; choose another --out"),
-        ("study.json", "{", "is not a study's of moie; choose another --out"),
+        ("study.json", '{"best_trial": 3}', "was not written by moie study; choose another --out"),
+        ("study.json", "{", "was not written by moie study; choose another --out"),
         (
             "study.json",
             '{"format": "moie-study", "name": "hers"}',
@@ -383,8 +382,7 @@ def test_a_task_that_only_the_user_has_registered(tmp_path: Path) -> None:
     spec = specs.pack("Mine-v0")
     del gym.registry["Mine-v0"]
     try:
-        known = json.loads(json.dumps(to_json(planned.config)))
-        outcome = work(Assignment(str(tmp_path / "run"), known, spec, 1, 300.0))
+        outcome = work(Assignment(tmp_path / "run", planned.config, spec, 1, 300.0))
         assert (outcome.end, outcome.error) == ("done", "")
     finally:
         gym.registry.pop("Mine-v0", None)

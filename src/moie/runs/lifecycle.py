@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from moie.errors import InputError
+from moie.learn.config import require
 from moie.runs.config import RunConfig, with_schedule
 from moie.runs.disk.directory import RunDirectory
 from moie.runs.disk.standing import check_config, last_checkpoint
@@ -15,8 +15,7 @@ from moie.runs.training import Training
 
 @contextlib.contextmanager
 def starting(path: Path, config: RunConfig) -> Iterator[RunDirectory]:
-    """A new run while it is worked on. One that ends without any iteration leaves nothing behind:
-    the place is as it was before."""
+    """A new run, locked. One that ends without any iteration leaves nothing behind."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     run: RunDirectory | None = None
     try:
@@ -35,7 +34,7 @@ def starting(path: Path, config: RunConfig) -> Iterator[RunDirectory]:
 
 
 def train(path: Path, config: RunConfig, machinery: Machinery) -> RunDirectory:
-    """Start a run and learn to its end. Nothing is written before the input is known to be good."""
+    """Start a run and learn to its end. Nothing is written before the input is checked."""
     RunDirectory.check_free(path)
     config = with_schedule(config)
     training = Training(RunDirectory(path), config, machinery, is_new=True)
@@ -49,19 +48,17 @@ def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> R
     run = RunDirectory.open(path)
     with run.lock():
         config = before = run.read_config()
-        found = last_checkpoint(run, machinery.progress.note)
+        last = last_checkpoint(run, machinery.progress.note)
         if iterations is not None:
             config = replace(config, iterations=iterations)
-        if found is not None:
-            check_config(run, config, found)
-            if found.counters.iteration > config.iterations:
-                raise InputError(
-                    f"iterations is {config.iterations}, expected at least the "
-                    f"{found.counters.iteration} that {path} has done"
-                )
+        if last is not None:
+            check_config(run, config, last)
+            done = last.counters.iteration
+            expected = f"at least the {done} that {path} has done"
+            require(done <= config.iterations, "iterations", config.iterations, expected)
         training = Training(run, config, machinery)
-        if found is not None:
-            training.restore(found)
+        if last is not None:
+            training.restore(last)
         if config != before:
             run.change_config(config)
         if training.is_complete():

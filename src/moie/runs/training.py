@@ -108,19 +108,15 @@ class Training:
                 backlog = Backlog(config, self._longest, pool)
                 self._go(Session(records, pool, backlog, aside, learn))
         except EnvironmentFault as error:
-            if self._is_for_nothing:
-                raise EnvironmentFault(
-                    f"{error}; no iteration was complete, so nothing is kept: the same command "
-                    "repeats it",
-                    error.record,
-                ) from error
-            write_bytes(run.fault_file, as_json(error.record))
-            raise EnvironmentFault(
-                f"{error}; what repeats it is in {run.fault_file}; the run stopped after "
-                f"iteration {self.counters.iteration}, "
-                f"{resume_command(run.path, config.task)} goes on there",
-                error.record,
-            ) from error
+            news = "no iteration was complete, so nothing is kept: the same command repeats it"
+            if not self._is_for_nothing:
+                write_bytes(run.fault_file, as_json(error.record))
+                news = (
+                    f"what repeats it is in {run.fault_file}; the run stopped after iteration "
+                    f"{self.counters.iteration}, {resume_command(run.path, config.task)} goes on "
+                    "there"
+                )
+            raise EnvironmentFault(f"{error}; {news}", error.record) from error
         except Stopped as stop:
             if self._is_for_nothing:
                 raise Stopped(BEFORE_THE_FIRST) from stop

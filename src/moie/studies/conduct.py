@@ -1,4 +1,4 @@
-"""`moie study`: everything is checked first, then the runs are made, then their curves gathered."""
+"""`moie study`: check everything, make the runs, then collect their curves."""
 
 import contextlib
 import json
@@ -17,13 +17,12 @@ from moie.studies.cluster import ray_cluster
 from moie.studies.cluster.ray_cluster import Resources
 from moie.studies.cluster.supervisor import Supervision
 from moie.studies.declaration import Mistakes, Planned, Study
-from moie.studies.folder import check_folder, misfits
 from moie.studies.progress import StudyProgress
-from moie.studies.status import RunStatus, look
+from moie.studies.status import RunStatus, check_folder, look, misfits
 
 
 def declaration(study: Study, planned: list[Planned]) -> dict[str, Any]:
-    """The settings of the first run, and of every run what is different from them."""
+    """The content of study.json: the settings of the first run, and how each run differs."""
     settings = [flat(json.loads(json.dumps(to_json(one.config)))) for one in planned]
     first = settings[0]
     runs = [
@@ -37,8 +36,8 @@ def declaration(study: Study, planned: list[Planned]) -> dict[str, Any]:
 def prepare(
     folder: Path, study: Study, planned: list[Planned], meant: list[Planned], resources: Resources
 ) -> None:
-    """Check everything, then write study.json: all runs that the study wants, with their exact
-    configurations. What is refused leaves everything as it was."""
+    """Check everything, then write study.json: all runs of the study, with their exact
+    configurations. A study that is refused changes nothing."""
     check_folder(folder, study.name)
     misfits(folder, meant).check(f"{folder} does not fit the study: it")
     left = [one for one in meant if look(folder, one).state != "done"]
@@ -56,10 +55,8 @@ def _check_installed(name: str, planned: list[Planned]) -> None:
     """InputError unless the tasks of these runs can be simulated here."""
     mistakes = Mistakes()
     for task in {one.config.task: None for one in planned}:
-        try:
+        with mistakes.caught("tasks"):
             tasks.resolve(task)
-        except InputError as error:
-            mistakes.add("tasks", error)
     mistakes.check(f"study {name}")
 
 
@@ -70,7 +67,7 @@ def run_study(
     progress: StudyProgress,
     check: Callable[[], None],
 ) -> list[RunStatus]:
-    """Make the runs that are not done, and gather all curves however that ends."""
+    """Make the runs that are not done, and collect all curves however that ends."""
     supervision = Supervision(folder, planned, resources, progress, check)
     if all(status.state == "done" for status in supervision.statuses()):
         progress.note(f"all {len(planned)} runs are done")
@@ -78,7 +75,7 @@ def run_study(
         try:
             supervision.go()
         except Exception:
-            with contextlib.suppress(InputError, OSError):  # what is raised already is the news
+            with contextlib.suppress(InputError, OSError):  # the first error is raised below
                 write_curves(folder)
             raise
     write_curves(folder)
@@ -86,6 +83,6 @@ def run_study(
 
 
 def write_curves(folder: Path) -> None:
-    """The curves of all runs that there are, in one file."""
+    """Write the curves of all present runs into one file."""
     if collect.run_directories(folder):
         curves.write(collect.gather(folder), folder / collect.CURVES_FILE)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class StudyRuns:
-    """A study on disk: its folder, and how its runs, or those that were asked for, are doing."""
+    """A study on disk: its folder, and the state of its runs, or of the chosen ones."""
 
     path: Path
     name: str
@@ -42,7 +42,7 @@ class StudyRuns:
     @property
     def failed(self) -> list[RunStatus]:
         """Runs that were given up."""
-        return [status for status in self.statuses if status.state == "failed"]
+        return [status for status in self.unfinished if status.state == "failed"]
 
     def compare(
         self,
@@ -61,7 +61,7 @@ def _study(
     iterations: int | None,
     part: dict[str, Values | None],
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
-    """Folder, declaration, all its runs, and those that are meant."""
+    """Folder, declaration, all its runs, and the chosen ones."""
     from moie.studies.declaration import Study, plan
     from moie.studies.subset import part_of, with_iterations
     from moie.studies.toml_file import load as load_study
@@ -131,14 +131,13 @@ def study_status(
     seeds: Values | None = None,
 ) -> StudyRuns:
     """How far a study is, wherever it runs. The arguments are those of `moie.study`."""
-    from moie.studies.folder import misfits
-    from moie.studies.status import damage, look
+    from moie.studies.status import damage, look, misfits
 
     part = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
     folder, declared, _, meant = _study(study, out, iterations, part)
     statuses = [look(folder, one) for one in meant]
     damaged = [text for one in meant for text in damage(folder, one)]
-    return StudyRuns(folder, declared.name, statuses, misfits(folder, meant).found, damaged)
+    return StudyRuns(folder, declared.name, statuses, misfits(folder, meant).lines, damaged)
 
 
 def compare(

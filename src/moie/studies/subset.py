@@ -7,16 +7,16 @@ from moie.errors import InputError
 from moie.learn.config import require
 from moie.runs.config import RunConfig
 from moie.runs.presets import full_id
-from moie.studies.declaration import OWN, Planned, Values, listed
+from moie.studies.declaration import Planned, Values, as_list
 
 
 def part_of(planned: list[Planned], **chosen: Values | None) -> list[Planned]:
-    """The runs with the chosen values; a value that no run has is a mistake."""
-    found = planned
+    """The runs with the chosen values; InputError for a value that no run has."""
+    part = planned
     for dimension, given in chosen.items():
         if given is None:
             continue
-        values = listed(given)
+        values = as_list(given)
         require(bool(values), dimension, given, "at least one")
         if dimension == "tasks":
             values = [full_id(task) for task in values]
@@ -25,19 +25,21 @@ def part_of(planned: list[Planned], **chosen: Values | None) -> list[Planned]:
             expected = ", ".join(str(v) for v in sorted(present, key=str) if v is not None)
             require(value in present, dimension, value, f"some of those in the study: {expected}")
         # learners without experts have no number of them to choose
-        found = [p for p in found if _value(p.config, dimension) in (*values, None)]
-    if not found:
+        part = [p for p in part if _value(p.config, dimension) in (*values, None)]
+    if not part:
         asked = [f"{name} {given}" for name, given in chosen.items() if given is not None]
         raise InputError(f"no run of the study has all of {', '.join(asked)}")
-    return found
+    return part
 
 
 def _value(config: RunConfig, dimension: str) -> Any:
     learner = config.learner
-    if dimension == OWN["experts"]:
-        return learner.policy.experts if learner.has_experts else None
-    values = {"tasks": config.task, "algorithms": learner.algorithm, "seeds": config.seed}
-    return values[dimension]
+    return {
+        "tasks": config.task,
+        "algorithms": learner.algorithm,
+        "experts": learner.policy.experts if learner.has_experts else None,
+        "seeds": config.seed,
+    }[dimension]
 
 
 def with_iterations(planned: list[Planned], iterations: int | None) -> list[Planned]:

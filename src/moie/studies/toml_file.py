@@ -9,14 +9,16 @@ from typing import Any
 
 from moie.errors import InputError, shortened
 from moie.files import read_bytes, reading
-from moie.studies.declaration import Grid, Mistakes, Planned, Study, plan
+from moie.studies.declaration import Grid, Mistakes, Planned, Study, as_list, plan
 
 SHIPPED = files("moie.studies") / "shipped"
 GRID = tuple(item.name for item in fields(Grid))
 KNOWN = ("name", "description", *GRID, "grid")
 LARGEST = 2**20
 """Bytes of a study's file."""
-LISTS = {"tasks": (str,), "algorithms": (str,), "experts": (int,), "seeds": (int,)}
+NAMES, NUMBERS = (str, "a name or a list of names"), (int, "a whole number or a list of them")
+LISTS = {"tasks": NAMES, "algorithms": NAMES, "experts": NUMBERS, "seeds": NUMBERS}
+"""Type of the values of each dimension, and what was expected."""
 
 
 def shipped() -> list[str]:
@@ -27,7 +29,7 @@ def shipped() -> list[str]:
 
 
 def load(name: str) -> tuple[Study, list[Planned]]:
-    """A study and its runs, by name or from a file; InputError with all mistakes together."""
+    """A study and its runs, by name or from a file; InputError with all mistakes."""
     if name in shipped():
         return from_toml((SHIPPED / f"{name}.toml").read_text(), name, f"study {name}")
     path = Path(name)
@@ -41,7 +43,8 @@ def load(name: str) -> tuple[Study, list[Planned]]:
 
 
 def from_toml(text: str, name: str, what: str) -> tuple[Study, list[Planned]]:
-    """Top-level keys hold for all grids; each `[[grid]]` may add to them or replace them."""
+    """A study and its runs. Top-level keys hold for all grids; each `[[grid]]` may add to them or
+    replace them."""
     with reading(f"{what} is not TOML"):
         content = tomllib.loads(text)
     mistakes = Mistakes()
@@ -90,16 +93,11 @@ def _grid(shared: dict[str, Any], table: dict[str, Any], where: str, mistakes: M
         mistakes.add("settings", f"{shortened(above)}, expected a table: [settings]")
     elif "settings" in table:
         settings = above | settings
-    for key, kinds in LISTS.items():
+    for key, (kind, expected) in LISTS.items():
         value = values.get(key, [])
-        each = value if isinstance(value, list) else [value]
-        if not all(isinstance(one, kinds) and not isinstance(one, bool) for one in each):
-            mistakes.add(f"{where}{key}", f"{shortened(value)}, expected {_kind(kinds[0])}")
+        if not all(isinstance(one, kind) and type(one) is not bool for one in as_list(value)):
+            mistakes.add(f"{where}{key}", f"{shortened(value)}, expected {expected}")
             values.pop(key)
             if key == "tasks":
                 values["tasks"] = "pendulum"  # so that no second mistake follows from this
     return Grid(**values, settings=settings)
-
-
-def _kind(kind: type) -> str:
-    return "a name or a list of names" if kind is str else "a whole number or a list of them"

@@ -1,4 +1,4 @@
-"""metrics.jsonl as it is read: line by line, so that damage to one line takes no other away."""
+"""Reads metrics.jsonl line by line, so that damage to one line costs no other."""
 
 import bisect
 import math
@@ -13,49 +13,46 @@ from moie.errors import shortened
 from moie.files import DAMAGE, parse_json, read_bytes, reading, reason
 
 Row = dict[str, Any]
-SAID = 3
+MOST_NAMED = 3
 """Damaged lines, and gaps, that are named one by one."""
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """What a run has recorded. A last line that a killed process left unfinished is not part of
-    it."""
+    """What a run has recorded, without a last line that a killed process left unfinished."""
 
     lines: list[bytes]
-    found: dict[int, Row]
-    """The rows by their lines, counted from 0; iterations rise."""
+    by_line: dict[int, Row]
+    """Rows by the number of their line, from 0; iterations rise."""
     damaged: dict[int, str]
     """Why the other lines cannot be used."""
 
     @property
     def rows(self) -> list[Row]:
-        """All that can be read."""
-        return list(self.found.values())
+        """All rows that can be read."""
+        return list(self.by_line.values())
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the file."""
+        """Everything that is wrong with the file."""
         lines = [f"line {at + 1} cannot be read: {why}" for at, why in self.damaged.items()]
         numbers = [-1, *(row["iteration"] for row in self.rows)]
-        gaps = [
-            f"iteration {a + 1} is missing"
-            if b == a + 2
-            else f"iterations {a + 1} to {b - 1} are missing"
-            for a, b in pairwise(numbers)
-            if b > a + 1
+        gaps = [(a + 1, b - 1) for a, b in pairwise(numbers) if b > a + 1]
+        missing = [
+            f"iteration {a} is missing" if a == b else f"iterations {a} to {b} are missing"
+            for a, b in gaps
         ]
-        return [*_first(lines, "lines that cannot be read"), *_first(gaps, "gaps")]
+        return [*_first(lines, "lines that cannot be read"), *_first(missing, "gaps")]
 
     def before(self, iteration: int) -> list[bytes]:
         """The lines before the first row of this iteration or a later one, as they are."""
-        later = (at for at, row in self.found.items() if row["iteration"] >= iteration)
+        later = (at for at, row in self.by_line.items() if row["iteration"] >= iteration)
         return self.lines[: next(later, len(self.lines))]
 
 
 def _first(texts: list[str], what: str) -> list[str]:
-    more = len(texts) - SAID
-    return texts if more <= 0 else [*texts[:SAID], f"{more} more {what}"]
+    more = len(texts) - MOST_NAMED
+    return texts if more <= 0 else [*texts[:MOST_NAMED], f"{more} more {what}"]
 
 
 def read(path: Path) -> Metrics:
@@ -78,24 +75,24 @@ def read_last(path: Path, size: int = 65_536) -> list[Row]:
 
 def _parsed(pieces: list[bytes]) -> Metrics:
     """`pieces`: what line breaks separate; the last one is empty where the file is whole."""
-    found: dict[int, Row] = {}
+    rows: dict[int, Row] = {}
     damaged: dict[int, str] = {}
     for at, line in enumerate(pieces):
         try:
             if line.strip():
-                found[at] = _row(line)
+                rows[at] = _row(line)
         except DAMAGE as error:
             damaged[at] = reason(error)
     torn = len(pieces) - 1
     if damaged.pop(torn, None) or not pieces[torn].strip():
         pieces = pieces[:torn]
-    for at in _out_of_order(list(found), [row["iteration"] for row in found.values()]):
-        damaged[at] = f"iteration {found.pop(at)['iteration']} is out of order"
-    return Metrics(pieces, found, dict(sorted(damaged.items())))
+    for at in _out_of_order(list(rows), [row["iteration"] for row in rows.values()]):
+        damaged[at] = f"iteration {rows.pop(at)['iteration']} is out of order"
+    return Metrics(pieces, rows, dict(sorted(damaged.items())))
 
 
 def _row(line: bytes) -> Row:
-    """A line's numbers by name; ValueError where it is nothing that `Records` writes."""
+    """A line's numbers by name; ValueError for a line that `Records` would not write."""
     row = parse_json(line)
     if not isinstance(row, dict):
         raise ValueError(f"it is {shortened(row)}, expected an object")
@@ -118,8 +115,8 @@ def _is_number(value: object) -> bool:
 
 
 def _out_of_order(lines: Sequence[int], iterations: Sequence[int]) -> list[int]:
-    """The fewest lines without which the iterations rise: one wrong number must not take all that
-    follow away."""
+    """The fewest lines without which the iterations rise: one wrong number must not cost all that
+    follow."""
     ends: list[int] = []  # smallest last iteration of a rising sequence, by its length
     heads: list[int] = []  # where that one is
     before: list[int] = []
@@ -136,8 +133,8 @@ def _out_of_order(lines: Sequence[int], iterations: Sequence[int]) -> list[int]:
 
 
 def learned_steps(rows: Sequence[Row], batch_steps: int) -> list[int]:
-    """For each row the steps that the policy had learned from which its evaluation is of: the one
-    that sampled the row's batch. The last row of a run has no batch."""
+    """For each row, the steps from which the evaluated policy had learned: it is the policy that
+    sampled the row's batch. The last row of a run has no batch."""
     steps = {row["iteration"]: row["steps"] for row in rows}
 
     def before(row: Row) -> int:

@@ -1,35 +1,25 @@
-"""What a run writes down each iteration: metrics.jsonl (read by `metrics`), and the same for
-TensorBoard."""
+"""Records of each iteration: metrics.jsonl (read by `metrics`), and the same for TensorBoard."""
 
 import contextlib
 import json
-import math
 import os
 import time
 from pathlib import Path
-from typing import Any
 
-from moie.files import write_bytes, writing
+from moie.files import finite, write_bytes, writing
 from moie.runs.disk import metrics
 
-TENSORBOARD_GROUPS = {
-    "return": "return",
-    "length": "return",
-    "distance": "return",
-    "discounted": "return",
-    "kl": "trust region",
-    "weight": "trust region",
-    "mean": "trust region",
-    "covariance": "trust region",
-    "entropy": "trust region",
-    "seconds": "time",
-    "steps": "time",
+GROUPS = {
+    "return": ("return", "length", "distance", "discounted"),
+    "trust_region": ("kl", "weight", "mean", "covariance", "entropy"),
+    "time": ("seconds", "steps"),
 }
+"""TensorBoard's groups of numbers, by the first word of their names."""
 
 
 class Board:
-    """TensorBoard's event file. It is written in this thread: tensorboardX's own writer is a
-    thread, which a full disk ends, and then everybody waits for it."""
+    """TensorBoard's event file, written in this thread: a full disk ends the thread that
+    tensorboardX writes in, and then everybody waits for it."""
 
     FLUSH_EVERY = 10.0  # seconds
 
@@ -45,18 +35,16 @@ class Board:
         self._writer.write_event(self._event(wall_time=time.time(), step=first, session_log=start))
         self._flushed = time.monotonic()
 
-    def write(self, row: dict[str, Any]) -> None:
-        """All numbers of a row of the metrics, in groups."""
+    def write(self, row: metrics.Row) -> None:
+        """Write all numbers of a row of the metrics, in groups."""
         values = []
         for name, value in row.items():
             if isinstance(value, int | float) and name != "iteration":
-                group = TENSORBOARD_GROUPS.get(name.split("_")[0], "learning")
-                tag = f"{group}/{name}".replace(" ", "_")
-                values.append(self._summary.Value(tag=tag, simple_value=value))
-        summary = self._summary(value=values)
-        self._writer.write_event(
-            self._event(wall_time=time.time(), step=row["iteration"], summary=summary)
-        )
+                word = name.split("_")[0]
+                group = next((g for g, words in GROUPS.items() if word in words), "learning")
+                values.append(self._summary.Value(tag=f"{group}/{name}", simple_value=value))
+        summary, step = self._summary(value=values), row["iteration"]
+        self._writer.write_event(self._event(wall_time=time.time(), step=step, summary=summary))
         if time.monotonic() - self._flushed > self.FLUSH_EVERY:
             self._writer.flush()
             self._flushed = time.monotonic()
@@ -69,20 +57,17 @@ class Records:
     """The open metrics of a run."""
 
     def __init__(self, path: Path, tensorboard: Path, iteration: int):
-        """Go on with an iteration; rows of iterations that are done again go. Lines before them
-        stay as they are, readable or not."""
+        """Go on with an iteration; rows from there on are removed, as they are made again. Lines
+        before them stay as they are, readable or not."""
         self._path, self._folder = path, tensorboard
         write_bytes(path, b"".join(line + b"\n" for line in metrics.read(path).before(iteration)))
         with writing(tensorboard):
             self._board = Board(tensorboard, iteration)
         self._file = open(path, "a")  # noqa: SIM115  closed by close()
 
-    def write(self, row: dict[str, Any]) -> None:
-        """One row; numbers that are not finite become null."""
-        row = {
-            name: None if isinstance(v, float) and not math.isfinite(v) else v
-            for name, v in row.items()
-        }
+    def write(self, row: metrics.Row) -> None:
+        """Write a row; numbers that are not finite become null."""
+        row = finite(row)
         with writing(self._path):
             self._file.write(json.dumps(row) + "\n")
             self._file.flush()
@@ -91,7 +76,7 @@ class Records:
             self._board.write(row)
 
     def close(self) -> None:
-        """What a full disk did not take is lost here; it was said before."""
+        """Close the files. What a full disk did not take is lost here; that was reported before."""
         for part in (self._file, self._board):
             with contextlib.suppress(OSError):
                 part.close()

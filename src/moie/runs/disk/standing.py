@@ -1,4 +1,4 @@
-"""Where a run stands, before it goes on: its last checkpoint, and whether all that it left belongs
+"""Where a run stands before it goes on: its last checkpoint, and whether all of its files belong
 together. Nothing is changed here."""
 
 from collections.abc import Callable
@@ -14,27 +14,27 @@ from moie.runs.disk.metrics import Metrics
 
 
 def last_checkpoint(run: RunDirectory, note: Callable[[str], None]) -> Checkpoint | None:
-    """What the run goes on from; None where it has no iteration yet. `note` gets what is damaged
-    but does not stop it. FileError where going on would lose or mix up something."""
-    found, wrong = checkpoint.load_latest(run.checkpoints)
+    """The checkpoint to go on from; None where the run has no iteration yet. `note` is told about
+    damage that does not matter. FileError where going on would lose or mix up something."""
+    last, wrong = checkpoint.load_latest(run.checkpoints)
     recorded = metrics.read(run.metrics_file)
-    if found is None:
+    if last is None:
         _check_untouched(run, recorded)
         return None
     for line in wrong:
         note(f"{line}; going back to the checkpoint before")
-    _check_steps(run, found, recorded)
+    _check_steps(run, last, recorded)
     for problem in recorded.problems:
         note(f"{run.metrics_file}: {problem}; it stays as it is")
-    return found
+    return last
 
 
 def _check_untouched(run: RunDirectory, recorded: Metrics) -> None:
-    """Without a checkpoint a run starts again: it must have nothing to lose. The row of the first
-    iteration may be written just before the first checkpoint."""
-    later = [row["iteration"] for row in recorded.rows if row["iteration"] > 0]
+    """FileError where a run without a checkpoint, which starts again, has something to lose. The
+    row of the first iteration may be written just before the first checkpoint."""
+    has_rows = any(row["iteration"] > 0 for row in recorded.rows) or recorded.damaged
     there = [run.policy_file.name] if run.policy_file.exists() else []
-    there += [run.metrics_file.name] if later or recorded.damaged else []
+    there += [run.metrics_file.name] if has_rows else []
     if there:
         raise FileError(
             f"{run.path} has {' and '.join(there)}, but no checkpoint to go on from, and starting "
@@ -43,9 +43,9 @@ def _check_untouched(run: RunDirectory, recorded: Metrics) -> None:
         )
 
 
-def _check_steps(run: RunDirectory, found: Checkpoint, recorded: Metrics) -> None:
-    """The last row before the checkpoint is of the same moment."""
-    done, steps = found.counters.iteration, found.counters.steps
+def _check_steps(run: RunDirectory, last: Checkpoint, recorded: Metrics) -> None:
+    """FileError unless the last row before the checkpoint is of the same moment."""
+    done, steps = last.counters.iteration, last.counters.steps
     for row in recorded.rows:
         if row["iteration"] == done - 1 and row["steps"] != steps:
             raise FileError(
@@ -54,10 +54,9 @@ def _check_steps(run: RunDirectory, found: Checkpoint, recorded: Metrics) -> Non
             )
 
 
-def check_config(run: RunDirectory, config: RunConfig, found: Checkpoint) -> None:
-    """A run goes on with the configuration that it was started with, but for the number of
-    iterations."""
-    before, now = _started_with(config, found), flat(to_json(config))
+def check_config(run: RunDirectory, config: RunConfig, last: Checkpoint) -> None:
+    """FileError unless the configuration is that of the start, but for the number of iterations."""
+    before, now = _started_with(last), flat(to_json(config))
     for name, value in before.items():
         if name != "iterations" and now[name] != value:
             raise FileError(
@@ -66,13 +65,14 @@ def check_config(run: RunDirectory, config: RunConfig, found: Checkpoint) -> Non
             )
 
 
-def _started_with(config: RunConfig, found: Checkpoint) -> dict[str, Any]:
-    """As the checkpoint has it; of an older one, what its policy tells."""
-    if found.config is not None:
-        return flat(to_json(found.config))
-    policy = found.policy
-    known = {name: policy.trained.get(name) for name in ("algorithm", "seed")}
-    settings = {name: value for name, value in known.items() if value is not None}
+def _started_with(last: Checkpoint) -> dict[str, Any]:
+    """The settings in a checkpoint; from an older one, those that its policy tells."""
+    if last.config is not None:
+        return flat(to_json(last.config))
+    policy, trained = last.policy, last.policy.trained
+    settings: dict[str, Any] = {"task": policy.task}
+    known = (name for name in ("algorithm", "seed") if trained.get(name) is not None)
+    settings |= {name: trained[name] for name in known}
     if isinstance(policy, Mixture):
         settings |= {"experts": policy.n_experts, "temperature": policy.temperature}
-    return {"task": policy.task} | settings
+    return settings
