@@ -1,4 +1,4 @@
-"""What a run uses but does not depend on: jax made ready, workers, progress, Ctrl-C, callbacks."""
+"""The surroundings of a run: jax, workers, progress, Ctrl-C and callbacks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ Callback = Callable[[Mapping[str, Any]], bool | None]
 
 @dataclass(frozen=True)
 class Machinery:
-    """What `machinery` makes ready."""
+    """Workers, progress, Ctrl-C and callbacks of a run. They change nothing that it learns."""
 
     workers: int
     worker_timeout: float

@@ -1,5 +1,5 @@
-"""Settings for each task and algorithm: the paper's for its seven tasks, scale-free ones for all
-others, and for crisp everywhere."""
+"""Default settings for each task and algorithm: the paper's for its seven tasks, scale-free ones
+for all others, and for crisp everywhere."""
 
 import math
 from dataclasses import replace
@@ -10,28 +10,26 @@ from moie.learn import registry
 from moie.learn.config import LearnerConfig, PolicyConfig, require
 from moie.runs.config import RunConfig
 
-LOCOMOTION_ITERATIONS = 1000
-SMALL_ITERATIONS = 500
 SCALED_TEMPERATURE = 2.7
 """Divided by the number of features: squared distances of standardised features grow with it."""
 
-# id -> (iterations, temperature)
 PAPER = {
-    "HopperBulletEnv-v0": (LOCOMOTION_ITERATIONS, 1.0),
-    "Walker2DBulletEnv-v0": (LOCOMOTION_ITERATIONS, 1.0),
-    "HalfCheetahBulletEnv-v0": (LOCOMOTION_ITERATIONS, 0.33),
-    "AntBulletEnv-v0": (LOCOMOTION_ITERATIONS, 0.33),
-    "InvertedPendulumBulletEnv-v0": (SMALL_ITERATIONS, 1.0),
-    "BipedalWalker-v3": (SMALL_ITERATIONS, 1.0),
-    "Pendulum-v1": (SMALL_ITERATIONS, 1.0),
+    "HopperBulletEnv-v0": (1000, 1.0),
+    "Walker2DBulletEnv-v0": (1000, 1.0),
+    "HalfCheetahBulletEnv-v0": (1000, 0.33),
+    "AntBulletEnv-v0": (1000, 0.33),
+    "InvertedPendulumBulletEnv-v0": (500, 1.0),
+    "BipedalWalker-v3": (500, 1.0),
+    "Pendulum-v1": (500, 1.0),
 }
+"""Iterations and temperature of the paper's tasks."""
 
 
 def preset(task: str, n_features: int, algorithm: str = registry.DEFAULT) -> RunConfig:
-    """The settings that a task gets where the user gives none. `n_features` may be 0 for the
-    paper's tasks: theirs is known."""
+    """The default settings for a task. `n_features` may be 0 for the paper's tasks: their number is
+    known."""
     known = {one.id: len(one.features) for one in TASKS}
-    iterations, temperature = PAPER.get(task, (LOCOMOTION_ITERATIONS, 0.0))
+    iterations, temperature = PAPER.get(task, (1000, 0.0))
     who = registry.algorithm(algorithm)
     is_scaled = task not in PAPER or who.is_scaled
     if is_scaled:

@@ -101,7 +101,7 @@ class Entry:
 
 
 class Backlog:
-    """What a run has measured but not yet written."""
+    """Iterations of a run whose rows are not written yet."""
 
     def __init__(self, config: RunConfig, longest: int, pool: Pool):
         """`longest`: steps after which an evaluation's episode ends in any case."""

@@ -40,7 +40,7 @@ BACKLOG = 1  # evaluations that may still be under way when the next batch is be
 
 @dataclass(frozen=True)
 class Session:
-    """What is open while a run goes on."""
+    """Files, processes and threads that are open while a run goes on."""
 
     records: Records
     pool: Pool

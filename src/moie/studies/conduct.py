@@ -4,7 +4,7 @@ import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from moie.comparison import collect, curves
 from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT
@@ -21,16 +21,39 @@ from moie.studies.progress import StudyProgress
 from moie.studies.status import RunStatus, check_folder, look, misfits
 
 
-def declaration(study: Study, planned: list[Planned]) -> dict[str, Any]:
-    """The content of study.json: the settings of the first run, and how each run differs."""
+class RunSettings(TypedDict):
+    """The settings of a run that differ from those of the first run."""
+
+    run: str
+    settings: dict[str, Any]
+
+
+class StudyFile(TypedDict):
+    """The content of study.json."""
+
+    format: str
+    name: str
+    description: str
+    settings: dict[str, Any]
+    """All settings of the first run."""
+    runs: list[RunSettings]
+
+
+def declaration(study: Study, planned: list[Planned]) -> StudyFile:
+    """The study, with every setting of every run."""
     settings = [flat(json.loads(json.dumps(to_json(one.config)))) for one in planned]
     first = settings[0]
-    runs = [
+    runs: list[RunSettings] = [
         {"run": one.name, "settings": {n: v for n, v in own.items() if v != first[n]}}
         for one, own in zip(planned, settings, strict=True)
     ]
-    said = {"name": study.name, "description": study.description}
-    return {"format": STUDY_FORMAT, **said, "settings": first, "runs": runs}
+    return StudyFile(
+        format=STUDY_FORMAT,
+        name=study.name,
+        description=study.description,
+        settings=first,
+        runs=runs,
+    )
 
 
 def prepare(

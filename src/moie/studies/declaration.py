@@ -77,7 +77,7 @@ class Planned:
 
 @dataclass
 class Mistakes:
-    """What is wrong with a declaration, each mistake once."""
+    """The mistakes in a declaration, each once."""
 
     lines: list[str] = field(default_factory=list)
 

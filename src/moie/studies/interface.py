@@ -26,7 +26,7 @@ class StudyRuns:
     misfits: list[str] = field(default_factory=list)
     """Runs that the study would refuse, and why."""
     damaged: list[str] = field(default_factory=list)
-    """What is wrong with the metrics of runs."""
+    """Damage to the metrics of runs."""
 
     def __repr__(self) -> str:
         counts = Counter(status.state for status in self.statuses)

@@ -78,7 +78,7 @@ class StudyProgress:
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        """While the study goes on."""
+        """Keep the table on the screen while the study goes on."""
         if not self._console.is_terminal:
             yield
             return

@@ -23,9 +23,7 @@ LISTS = {"tasks": NAMES, "algorithms": NAMES, "experts": NUMBERS, "seeds": NUMBE
 
 def shipped() -> list[str]:
     """Names of the studies that come with the package."""
-    return sorted(
-        item.name.removesuffix(".toml") for item in SHIPPED.iterdir() if item.name.endswith(".toml")
-    )
+    return sorted(Path(file.name).stem for file in SHIPPED.iterdir())
 
 
 def load(name: str) -> tuple[Study, list[Planned]]:
@@ -83,16 +81,13 @@ def _known(table: dict[str, Any], known: tuple[str, ...], where: str, mistakes: 
 def _grid(shared: dict[str, Any], table: dict[str, Any], where: str, mistakes: Mistakes) -> Grid:
     _known(table, GRID, where, mistakes)
     values = shared | {key: value for key, value in table.items() if key in GRID}
-    settings = values.pop("settings", {})
-    if not isinstance(settings, dict):
-        if "settings" in table:
-            mistakes.add(f"{where}settings", f"{shortened(settings)}, expected a table: [settings]")
-        settings = {}
-    above = shared.get("settings", {})
-    if not isinstance(above, dict):
-        mistakes.add("settings", f"{shortened(above)}, expected a table: [settings]")
-    elif "settings" in table:
-        settings = above | settings
+    settings: dict[str, Any] = {}
+    for place, given in (("", shared), (where, table)):
+        part = given.get("settings", {})
+        if isinstance(part, dict):
+            settings |= part
+        else:
+            mistakes.add(f"{place}settings", f"{shortened(part)}, expected a table: [settings]")
     for key, (kind, expected) in LISTS.items():
         value = values.get(key, [])
         if not all(isinstance(one, kind) and type(one) is not bool for one in as_list(value)):
@@ -100,4 +95,4 @@ def _grid(shared: dict[str, Any], table: dict[str, Any], where: str, mistakes: M
             values.pop(key)
             if key == "tasks":
                 values["tasks"] = "pendulum"  # so that no second mistake follows from this
-    return Grid(**values, settings=settings)
+    return Grid(**values | {"settings": settings})

@@ -59,7 +59,7 @@ class Counters:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """What a run goes on from."""
+    """The state of a run after an iteration, from which it can go on."""
 
     learner: dict[str, np.ndarray]
     policy: Policy

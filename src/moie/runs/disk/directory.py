@@ -66,7 +66,7 @@ def host() -> dict[str, str | int]:
     }
 
 
-def _content(
+def _run_json(
     config: RunConfig, started_with: dict[str, str], started_on: dict[str, str | int]
 ) -> bytes:
     facts = {"versions": started_with, "host": started_on}
@@ -109,7 +109,7 @@ class RunDirectory:
         """Make a new run, which appears as a whole; an existing one is never overwritten."""
         cls.check_free(path)
         try:
-            content = _content(config, versions(), host())
+            content = _run_json(config, versions(), host())
             write_folder(path, {"run.json": content}, folders=("checkpoints",))
         except InputError:
             cls.check_free(path)  # another process may have been faster
@@ -137,7 +137,7 @@ class RunDirectory:
 
     def change_config(self, config: RunConfig) -> None:
         """Write another configuration; versions and host stay those of the start."""
-        write_bytes(self.config_file, _content(config, self.started_with(), self.started_on()))
+        write_bytes(self.config_file, _run_json(config, self.started_with(), self.started_on()))
 
     def read_config(self) -> RunConfig:
         """The configuration of the run."""

@@ -19,7 +19,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Metrics:
-    """What a run has recorded, without a last line that a killed process left unfinished."""
+    """The records of a run, without a last line that a killed process left unfinished."""
 
     lines: list[bytes]
     by_line: dict[int, Row]

@@ -25,7 +25,7 @@ STOP = "stop"
 
 @dataclass(frozen=True)
 class Brief:
-    """What a driver has to know."""
+    """The study as it is sent to a driver."""
 
     folder: Path
     planned: list[Planned]

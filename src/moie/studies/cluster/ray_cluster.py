@@ -27,7 +27,7 @@ OBJECT_STORE = 100 * 2**20
 
 @dataclass(frozen=True)
 class Resources:
-    """What a study may use. None of it changes a result."""
+    """The machines that a study may use. They do not change the result."""
 
     address: str | None = None
     """The cluster to join; default: one is started here, and stopped at the end."""
