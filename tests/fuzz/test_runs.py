@@ -17,7 +17,7 @@ from moie.errors import InputError
 from moie.runs.config import RunConfig
 from moie.runs.disk import checkpoint, metrics
 from moie.runs.disk.directory import RunDirectory
-from moie.runs.disk.standing import check_config, last_checkpoint
+from moie.runs.lifecycle import check_config, last_checkpoint
 from moie.studies.declaration import Planned
 from moie.studies.status import damage, look, misfits
 from tests import tiny

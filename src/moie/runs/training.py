@@ -28,8 +28,7 @@ from moie.runs.deployment import deploy, first_policy, scaling_of
 from moie.runs.disk import checkpoint, metrics
 from moie.runs.disk.checkpoint import Checkpoint, Counters
 from moie.runs.disk.directory import RunDirectory
-from moie.runs.disk.metrics import Row
-from moie.runs.disk.records import Records
+from moie.runs.disk.metrics import Records, Row
 from moie.runs.evaluation import longest_episode
 from moie.runs.machinery import Machinery
 from moie.runs.rows import Backlog, episode_numbers, finished, learning_numbers, truth_numbers
