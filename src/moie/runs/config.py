@@ -213,8 +213,7 @@ def with_seed(config: RunConfig, seed: int) -> RunConfig:
 
 
 def differences(old: RunConfig, new: RunConfig) -> list[tuple[str, Any, Any]]:
-    """Name and both values of every setting that differs, among those that the algorithm uses;
-    without the number of iterations."""
+    """Name and both values of each setting that differs and is used, except iterations."""
     before, after = flat(to_json(old)), flat(to_json(new))
     ignored = {"iterations", *ONLY_SHOWN}
     if old.learner.algorithm == new.learner.algorithm:

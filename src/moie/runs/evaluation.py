@@ -56,8 +56,7 @@ def evaluation_jobs(seed: int, iteration: int, count: int, longest: int) -> dict
 
 
 class Evaluator:
-    """Workers that run episodes of policies of one task; the same seed gives the same episodes,
-    whatever the number of workers."""
+    """Workers for episodes of one task; their number does not change what a seed gives."""
 
     def __init__(
         self, task: str, seed: int, workers: int, check: Callable[[], None] = lambda: None

@@ -1,5 +1,4 @@
-"""How a run begins, and how it goes on: from its last checkpoint, once it is known that all of its
-files belong together."""
+"""How a run begins, and how it goes on from its last checkpoint."""
 
 import contextlib
 from collections.abc import Callable, Iterator

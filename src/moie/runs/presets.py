@@ -26,8 +26,7 @@ PAPER = {
 
 
 def preset(task: str, n_features: int, algorithm: str = registry.DEFAULT) -> RunConfig:
-    """The default settings for a task. `n_features` may be 0 for the paper's tasks: their number is
-    known."""
+    """The default settings of a task; `n_features` may be 0 for the paper's tasks."""
     known = {one.id: len(one.features) for one in TASKS}
     iterations, temperature = PAPER.get(task, (1000, 0.0))
     who = registry.algorithm(algorithm)

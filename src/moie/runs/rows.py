@@ -48,8 +48,7 @@ def finished(episodes: list[Episode], n_steps: int) -> list[Episode]:
 
 
 def learning_numbers(report: Report, iteration: int) -> dict[str, float | int | None]:
-    """A report's scalars as plain numbers, with what follows from them. DivergenceError where one
-    is not finite: the policy must not be used."""
+    """A report's scalars as plain numbers; DivergenceError where one is not finite."""
     floor = float(report.entropy_floor)
     numbers: dict[str, float | int | None] = {
         "kl": float(report.kl),
@@ -135,8 +134,7 @@ class Backlog:
         return rows
 
     def waiting(self) -> tuple[tuple[Row, Policy | None], ...]:
-        """Rows that wait for an evaluation, their own or an earlier one, each with the policy to
-        evaluate."""
+        """Rows that wait for their own or an earlier evaluation, with the policy to evaluate."""
         return tuple((e.full_row, e.policy) for e in self._entries if e.row is not None)
 
     def _measure(self, entry: Entry) -> None:

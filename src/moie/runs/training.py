@@ -234,8 +234,7 @@ class Training:
         return jax.block_until_ready(learn(self.state, scaling.to_learner(steps), progress))
 
     def _save_aside(self, session: Session) -> "Future[None]":
-        """Write the complete rows, then a checkpoint with the others, then the policy file:
-        that of the checkpoint."""
+        """Write the complete rows, then a checkpoint with the others, then the policy file."""
         rows = session.backlog.complete()
         self.waiting = session.backlog.waiting()
         arrays = checkpoint.to_arrays(self.state)

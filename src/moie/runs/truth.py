@@ -31,8 +31,7 @@ SAID: dict[Reading, str] = {
 
 @dataclass(frozen=True)
 class Truth:
-    """How far a reader may rely on the program's leading parts. All returns are of mean actions, on
-    the same seeds."""
+    """How far a reader may rely on the leading parts: mean actions, on the same seeds."""
 
     in_range: float
     """Share of experts whose action lies in the action space."""
@@ -103,8 +102,7 @@ def measure_truth(
     evaluator: Evaluator,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Truth:
-    """Measure on the whole policy's episodes with mean actions, and on as many of each of its
-    readings with the same seeds."""
+    """Measure the whole policy's episodes with mean actions, and its readings on the same seeds."""
     states = np.concatenate([episode.observations[:-1] for episode in episodes])
     series = episodes[0].job.iteration
 

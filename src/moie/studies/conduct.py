@@ -59,8 +59,7 @@ def declaration(study: Study, planned: list[Planned]) -> StudyFile:
 def prepare(
     folder: Path, study: Study, planned: list[Planned], meant: list[Planned], resources: Resources
 ) -> None:
-    """Check everything, then write study.json: all runs of the study, with their exact
-    configurations. A study that is refused changes nothing."""
+    """Check everything, then write study.json. A study that is refused changes nothing."""
     check_folder(folder, study.name)
     misfits(folder, meant).check(f"{folder} does not fit the study: it")
     left = [one for one in meant if look(folder, one).state != "done"]

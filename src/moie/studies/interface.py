@@ -147,8 +147,7 @@ def compare(
     steps: int | None = None,
     quiet: bool = False,
 ) -> Path:
-    """Compare the runs of a folder, or of a file of curves. Returns the path of the page that shows
-    it.
+    """Compare the runs of a folder, or of a file of curves, and return the path of the page.
 
     Args:
         path: a study's folder, any folder of runs, or a .parquet file of curves or evaluations.

@@ -1,5 +1,4 @@
-"""A study's folder: whether it fits the study, and how far its runs are. All of it is read from
-files alone, from anywhere that sees them, whoever works on the runs."""
+"""A study's folder: whether it fits the study, and how far its runs are, from files alone."""
 
 import contextlib
 from collections import defaultdict

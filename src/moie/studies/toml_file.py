@@ -41,8 +41,7 @@ def load(name: str) -> tuple[Study, list[Planned]]:
 
 
 def from_toml(text: str, name: str, what: str) -> tuple[Study, list[Planned]]:
-    """A study and its runs. Top-level keys hold for all grids; each `[[grid]]` may add to them or
-    replace them."""
+    """A study and its runs; each `[[grid]]` may add to the top-level keys or replace them."""
     with reading(f"{what} is not TOML"):
         content = tomllib.loads(text)
     mistakes = Mistakes()

@@ -224,8 +224,7 @@ def _check(checkpoint: Checkpoint, path: Path) -> None:
 
 
 def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest intact checkpoint, and what is wrong with newer ones; FileError where there are
-    checkpoints but none is intact."""
+    """The newest intact checkpoint, and the errors of newer ones; FileError if all are damaged."""
     wrong: list[str] = []
     for path in reversed(present(folder)):
         try:

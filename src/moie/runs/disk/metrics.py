@@ -1,5 +1,4 @@
-"""metrics.jsonl, one line for each iteration, and the same numbers for TensorBoard. It is read line
-by line, so that damage to one line costs no other."""
+"""metrics.jsonl, read line by line so that damage stays local, and the same for TensorBoard."""
 
 import bisect
 import contextlib
@@ -134,8 +133,7 @@ def _is_number(value: object) -> bool:
 
 
 def _out_of_order(lines: Sequence[int], iterations: Sequence[int]) -> list[int]:
-    """The fewest lines without which the iterations rise: one wrong number must not cost all that
-    follow."""
+    """The fewest lines without which the iterations rise."""
     ends: list[int] = []  # smallest last iteration of a rising sequence, by its length
     heads: list[int] = []  # where that one is
     before: list[int] = []

@@ -1,5 +1,4 @@
-"""Work of a cluster's process on one run: start it or go on with it, and report how that ended. An
-error of one run must not end the study."""
+"""Work on one run in a process of the cluster. An error of one run must not end the study."""
 
 import dataclasses
 import sys

@@ -157,8 +157,7 @@ class Supervision:
         return "", None
 
     def _wait_for_end(self, connection: Connection) -> None:
-        """Wait for the driver after Ctrl-C. It limits how long it waits for the runs; without a
-        cluster there are none."""
+        """Wait for the driver after Ctrl-C; it limits how long it waits for the runs."""
         patience = PATIENCE + 30 if self._is_connected else PAUSES[1] if self._is_ours else 0
         deadline = time.monotonic() + patience
         with contextlib.suppress(OSError):
