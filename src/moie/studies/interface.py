@@ -14,6 +14,7 @@ from moie.stopping import stoppable
 if TYPE_CHECKING:
     from moie.studies.declaration import Planned, Study, Values
     from moie.studies.status import RunStatus
+    from moie.studies.subset import Part
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,11 +60,11 @@ def _study(
     study: str | os.PathLike[str] | Study,
     out: str | os.PathLike[str] | None,
     iterations: int | None,
-    part: dict[str, Values | None],
+    part: Part,
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
     """Folder, declaration, all its runs, and the chosen ones."""
     from moie.studies.declaration import Study, plan
-    from moie.studies.subset import part_of, with_iterations
+    from moie.studies.subset import with_iterations
     from moie.studies.toml_file import load as load_study
 
     if isinstance(study, Study):
@@ -71,7 +72,7 @@ def _study(
     else:
         declared, planned = load_study(os.fspath(study))
     folder = Path("runs") / declared.name if out is None else Path(out)
-    meant = with_iterations(part_of(planned, **part), iterations)
+    meant = with_iterations(part.of(planned), iterations)
     return folder, declared, planned, meant
 
 
@@ -108,9 +109,10 @@ def study(
     from moie.studies.cluster.ray_cluster import Resources
     from moie.studies.conduct import prepare, run_study
     from moie.studies.progress import StudyProgress
+    from moie.studies.subset import Part
 
     resources = Resources(address, cpus, cpus_per_run, worker_timeout)
-    part = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
+    part = Part(tasks, algorithms, experts, seeds)
     folder, declared, planned, meant = _study(study, out, iterations, part)
     with stoppable() as check:
         prepare(folder, declared, planned, meant, resources)
@@ -132,8 +134,9 @@ def study_status(
 ) -> StudyRuns:
     """How far a study is, wherever it runs. The arguments are those of `moie.study`."""
     from moie.studies.status import damage, look, misfits
+    from moie.studies.subset import Part
 
-    part = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
+    part = Part(tasks, algorithms, experts, seeds)
     folder, declared, _, meant = _study(study, out, iterations, part)
     statuses = [look(folder, one) for one in meant]
     damaged = [text for one in meant for text in damage(folder, one)]
