@@ -122,10 +122,9 @@ def unknown_setting(name: str, known: list[str]) -> InputError:
     return InputError(f"unknown setting {shortened(name)}; {hint}")
 
 
-def with_settings(config: Any, settings: dict[str, Any]) -> Any:
+def with_settings(config: RunConfig, settings: dict[str, Any]) -> RunConfig:
     """The configuration with some settings replaced, by name; all are checked together."""
-    kind: Any = type(config)
-    known = settings_of(kind)
+    known = settings_of(RunConfig)
     for name in settings:
         if name not in known:
             raise unknown_setting(name, list(known))

@@ -5,7 +5,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
 
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
@@ -14,6 +13,7 @@ from rich.text import Text
 from moie.learn import registry
 from moie.present.stages import console
 from moie.runs.config import RunConfig
+from moie.runs.disk.metrics import Row
 from moie.terminal import printable_lines
 
 
@@ -78,11 +78,11 @@ class Progress:
         (first, began), (last, now) = self._times[0], self._times[-1]
         return (now - began) / max(last - first, 1)
 
-    def measured(self, row: dict[str, Any]) -> None:
+    def measured(self, row: Row) -> None:
         """Remember the evaluation of a row, if it has one."""
         self._evaluation = row.get("return_sampled", self._evaluation)
 
-    def show(self, row: dict[str, Any]) -> None:
+    def show(self, row: Row) -> None:
         """Show the newest row."""
         self.measured(row)
         done = min(row["iteration"] + 1, self._iterations)

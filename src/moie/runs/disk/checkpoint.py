@@ -30,6 +30,7 @@ from moie.policy import file as policy_file
 from moie.policy.base import Policy
 from moie.runs.config import RunConfig, from_json, to_json
 from moie.runs.disk.directory import present
+from moie.runs.disk.metrics import Row
 
 KEPT_CHECKPOINTS = 2
 FORMAT, VERSION = "moie-checkpoint", 2
@@ -64,7 +65,7 @@ class Checkpoint:
     learner: dict[str, np.ndarray]
     policy: Policy
     counters: Counters
-    waiting: tuple[tuple[dict[str, Any], Policy | None], ...] = ()
+    waiting: tuple[tuple[Row, Policy | None], ...] = ()
     """Rows of the metrics that are not written yet, with the policy that is being evaluated."""
     config: RunConfig | None = None
     """Configuration of the run; older checkpoints have none."""

@@ -25,6 +25,7 @@ from moie.files import (
 )
 
 Row = dict[str, Any]
+"""Numbers by name, null where one is not finite. Their names depend on the algorithm."""
 MOST_NAMED = 3
 """Damaged lines, and gaps, that are named one by one."""
 GROUPS = {
