@@ -42,7 +42,7 @@ class Resources:
         require(self.cpus_per_run >= 1, "cpus_per_run", self.cpus_per_run, "at least 1")
         check_timeout(self.worker_timeout)
         if self.address is not None and self.cpus is not None:
-            raise InputError("cpus is for a cluster that is started here, not with address")
+            raise InputError("cpus is for a cluster started here; leave it out with address")
 
 
 class Cluster:
