@@ -84,6 +84,10 @@ def save(path: Path, task: str, **changes: Any) -> str:
         ("train pendulum --workers 0", "workers is 0, expected at least 1"),
         ("train pendulum --worker-timeout 0", "worker_timeout is 0.0, expected a positive"),
         ("train pendulum --steps 0", "steps is 0, expected at least 1"),
+        ("train pendulum --steps -3", "steps is -3, expected at least 1"),
+        ("train pendulum --steps 1.5", "steps is '1.5', expected a whole number, at least 1"),
+        ("train pendulum --steps 1e999", "steps is '1e999', expected a whole number, at least 1"),
+        ("train pendulum --steps many", "steps is 'many', expected a whole number, at least 1"),
         ("train pendulum --bound nan", "bound is nan, expected a positive number"),
         ("train pendulum --hidden 8 x", "Error parsing --hidden"),
         ("resume", "Missing from moie resume"),
@@ -201,7 +205,7 @@ def test_the_real_program_says_it_too(tmp_path: Path) -> None:
 
 
 def test_a_run_in_the_real_program(tmp_path: Path) -> None:
-    words = ["train", "pendulum", "--steps", "200", "--out", "run"]
+    words = ["train", "pendulum", "--steps", "2e2", "--out", "run"]
     done = tiny.moie_process(*words, *tiny.arguments("pendulum", tmp_path)[4:], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "run: run\nlook at it with: moie show run\n"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     )
     from moie.policy.base import Explanation, Policy
     from moie.policy.mixture import Mixture as MixturePolicy
-    from moie.runs.listening import Callback
-    from moie.runs.measured import Measured
+    from moie.runs.machinery import Callback
+    from moie.runs.truth import Measured
     from moie.studies.declaration import Grid, Study
     from moie.studies.interface import StudyRuns, compare, study, study_status
 
@@ -67,8 +67,8 @@ _HOMES = {
     "Stopped",
     "policy.base": "Explanation Policy",
     "policy.mixture": "MixturePolicy",
-    "runs.listening": "Callback",
-    "runs.measured": "Measured",
+    "runs.machinery": "Callback",
+    "runs.truth": "Measured",
     "studies.declaration": "Grid Study",
     "studies.interface": "StudyRuns compare study study_status",
 }

@@ -17,10 +17,9 @@ from moie.errors import InputError
 from moie.runs.config import RunConfig
 from moie.runs.disk import checkpoint, metrics
 from moie.runs.disk.directory import RunDirectory
-from moie.runs.disk.standing import check_config, last_checkpoint
+from moie.runs.lifecycle import check_config, last_checkpoint
 from moie.studies.declaration import Planned
-from moie.studies.folder import misfits
-from moie.studies.status import damage, look
+from moie.studies.status import damage, look, misfits
 from tests import tiny
 from tests.fuzzing import (
     at_most,
@@ -161,7 +160,7 @@ def check_others(folder: Path) -> None:
     assert look(folder, planned[1]).state == "done"
     look(folder, planned[0])
     damage(folder, planned[0])
-    assert not any("whole" in text for text in misfits(folder, planned).found)
+    assert not any("whole" in text for text in misfits(folder, planned).lines)
 
 
 # --- metrics -------------------------------------------------------------------------------------
@@ -190,7 +189,7 @@ def test_metrics(count: int | None, folder: Path) -> None:
         there = [whole.index(line) for line in found.lines if line in whole]
         assert len(found.rows) >= longest_rise(there)
         assert len(found.problems) >= bool(found.damaged)
-        assert len(found.found) + len(found.damaged) == sum(bool(x.strip()) for x in found.lines)
+        assert len(found.by_line) + len(found.damaged) == sum(bool(x.strip()) for x in found.lines)
         last_checkpoint(run, lambda text: None)
         if next(seeds) % 10 == 0:
             check_others(folder)

@@ -9,8 +9,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
 from moie.errors import InputError
-from moie.runs.disk.metrics import learned_steps, read
-from moie.runs.disk.records import Records
+from moie.runs.disk.metrics import Records, learned_steps, read
 
 
 def records(folder: Path, iteration: int) -> Records:

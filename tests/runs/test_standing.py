@@ -16,7 +16,7 @@ from moie.errors import InputError, Stopped
 from moie.runs import lifecycle, training
 from moie.runs.disk import checkpoint
 from moie.runs.disk.directory import RunDirectory
-from moie.runs.disk.standing import last_checkpoint
+from moie.runs.lifecycle import last_checkpoint
 from tests import tiny
 
 OLD = tiny.ROOT / "tests" / "data" / "run-0.1.0"

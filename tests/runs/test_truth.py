@@ -4,8 +4,7 @@ import pytest
 
 from moie.policy.truth import default_only, led
 from moie.runs.evaluation import Evaluation, Evaluator, summary
-from moie.runs.measured import evaluate
-from moie.runs.truth import SAID, Truth
+from moie.runs.truth import SAID, Truth, evaluate
 from tests import tiny
 
 WALK = "tests.probes:Walk-v0"

@@ -1,5 +1,6 @@
 """Studies as a user starts them: on a Ray of their own, on a cluster, killed, stopped, wrong."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -19,7 +20,6 @@ from moie import api
 from moie.cli import main
 from moie.comparison import curves
 from moie.environments import specs
-from moie.runs.config import to_json
 from moie.studies import status as status_of
 from moie.studies.cluster import ray_cluster, supervisor
 from moie.studies.cluster.job import Assignment, work
@@ -318,6 +318,29 @@ def test_what_studies_need_is_named_where_it_is_missing(
         assert list(tmp_path.iterdir()) == []
 
 
+def test_only_the_chosen_part_of_a_study_must_be_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    hidden = {"pybullet", "pybullet_envs_gymnasium", "Box2D"}
+    present = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in hidden else present(name)
+    )
+    monkeypatch.setattr("moie.studies.conduct.run_study", lambda *given: [])
+    out = tmp_path / "out"
+    with pytest.raises(moie.InputError, match="study paper-small has 2 mistakes") as caught:
+        moie.study("paper-small", out=out)
+    assert "BipedalWalker-v3 needs Box2D, not installed: pip install 'moie[box2d]'" in str(caught)
+    with pytest.raises(moie.InputError, match="InvertedPendulumBulletEnv-v0 needs pybullet"):
+        moie.study("paper-small", out=out, tasks=["pendulum", "inverted-pendulum"])
+    assert not out.exists()
+    assert main.main(["study", "paper-small", "--tasks", "pendulum", "--out", str(out)]) == 0
+    assert len(json.loads((out / "study.json").read_text())["runs"]) == 3 * 6 * 25
+    for task in ("pendulum", "inverted-pendulum"):
+        assert len(moie.study_status("paper-small", out=out, tasks=task).statuses) == 6 * 25
+    assert "nothing was started" not in capsys.readouterr().err
+
+
 @needs("bullet")
 def test_a_status_needs_nothing_else(tmp_path: Path) -> None:
     hide = "import sys; sys.modules |= {n: None for n in ('ray', 'pandas', 'pyarrow', 'scipy')}; "
@@ -337,8 +360,8 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     out, file = tmp_path / "study", declare(tmp_path)
     out.mkdir()
     for name, content, said in (
-        ("study.json", '{"best_trial": 3}', "is not a study's of moie; choose another --out"),
-        ("study.json", "{", "is not a study's of moie; choose another --out"),
+        ("study.json", '{"best_trial": 3}', "was not written by moie study; choose another --out"),
+        ("study.json", "{", "was not written by moie study; choose another --out"),
         (
             "study.json",
             '{"format": "moie-study", "name": "hers"}',
@@ -359,8 +382,7 @@ def test_a_task_that_only_the_user_has_registered(tmp_path: Path) -> None:
     spec = specs.pack("Mine-v0")
     del gym.registry["Mine-v0"]
     try:
-        known = json.loads(json.dumps(to_json(planned.config)))
-        outcome = work(Assignment(str(tmp_path / "run"), known, spec, 1, 300.0))
+        outcome = work(Assignment(tmp_path / "run", planned.config, spec, 1, 300.0))
         assert (outcome.end, outcome.error) == ("done", "")
     finally:
         gym.registry.pop("Mine-v0", None)

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-from moie.runs.listening import Callback
+from moie.runs.machinery import Callback
 
 
 class EvaluateOptions(TypedDict, total=False):

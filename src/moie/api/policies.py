@@ -13,7 +13,7 @@ from moie.terminal import printable
 if TYPE_CHECKING:
     from moie.explanation.facts.schema import Pruning
     from moie.policy.base import Policy
-    from moie.runs.measured import Measured
+    from moie.runs.truth import Measured
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
@@ -85,7 +85,7 @@ def evaluate(
     from moie.policy.base import Policy
     from moie.runs.config import whole
     from moie.runs.machinery import n_workers
-    from moie.runs.measured import evaluate as measure
+    from moie.runs.truth import evaluate as measure
 
     episodes, seed = whole("episodes", episodes), whole("seed", seed, 0)
     count, found = n_workers(workers), _policy(policy)

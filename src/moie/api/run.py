@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from moie.api.options import EvaluateOptions, ExplainOptions, PruneOptions, ResumeOptions
     from moie.explanation.facts.schema import Pruning
     from moie.policy.base import Policy
-    from moie.runs.measured import Measured
+    from moie.runs.truth import Measured
 
 
 @dataclass(frozen=True, repr=False)

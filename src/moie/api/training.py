@@ -16,7 +16,7 @@ from moie.errors import StoppedByCallback
 if TYPE_CHECKING:
     from moie.environments.catalogue import Task
     from moie.runs.config import RunConfig
-    from moie.runs.listening import Callback
+    from moie.runs.machinery import Callback
 
 
 def tasks() -> tuple[Task, ...]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from moie.runs.config import RunConfig
+from moie.runs.config import RunConfig, whole
 
 RunPath = tyro.conf.Positional[Path]
 
@@ -27,6 +27,16 @@ Timeout = Annotated[
 Packaged = Annotated[
     bool,
     _help("Step PyBullet's walkers with their original code. Slower; does not change the result."),
+]
+Steps = Annotated[
+    int,
+    tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="INT",
+        instance_from_str=lambda words: whole("steps", words[0]),
+        is_instance=lambda value: isinstance(value, int),
+        str_from_instance=lambda value: [str(value)],
+    ),
 ]
 TaskOfFile = Annotated[
     str | None,
@@ -52,8 +62,9 @@ class Train:
     config: RunConfig
     out: Path | None = None
     """The run directory, which must not exist; default: runs/TASK[-ALGORITHM][-kEXPERTS]-sSEED."""
-    steps: int | None = None
-    """Environment steps to learn from, rounded up to whole batches; overrides --iterations."""
+    steps: Steps | None = None
+    """Environment steps to learn from (1e6 is accepted too), rounded up to whole batches; overrides
+    --iterations."""
     workers: Workers = None
     worker_timeout: Timeout = 300.0
     packaged_env: Packaged = False
@@ -195,6 +206,6 @@ class Compare:
     out: Path | None = None
     """The folder to write; default, for a single path: PATH/comparison. An older comparison is
     replaced."""
-    steps: int | None = None
-    """Compare after this many environment steps; default: where the shortest complete runs of a
-    task end."""
+    steps: Steps | None = None
+    """Compare after this many environment steps (1e6 is accepted too); default: where the shortest
+    complete runs of a task end."""

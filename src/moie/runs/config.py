@@ -1,5 +1,6 @@
-"""Settings of a run, and their way to and from JSON and keyword arguments."""
+"""Settings of a run, and how they are read from and written to JSON and keyword arguments."""
 
+import contextlib
 import copy
 import dataclasses
 import difflib
@@ -20,7 +21,7 @@ ONLY_SHOWN = ("feature_names", "action_names")
 """Settings that change nothing but what a reader sees."""
 
 LARGEST = 2**31
-"""Iterations and steps of a batch are below it: their product fits into 63 bits."""
+"""Limit of iterations and of steps in a batch: their product fits into 63 bits."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,13 @@ class EvaluationConfig:
 
     def __post_init__(self) -> None:
         require(self.evaluation_every >= 0, "evaluation_every", self.evaluation_every, "0 or more")
-        require(
-            self.evaluation_episodes >= 1,
-            "evaluation_episodes",
-            self.evaluation_episodes,
-            "at least 1",
-        )
+        episodes = self.evaluation_episodes
+        require(episodes >= 1, "evaluation_episodes", episodes, "at least 1")
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides what a run learns. Not the number of workers: it changes nothing."""
+    """Everything that decides what a run learns. The number of workers does not."""
 
     task: Annotated[str, Suppress]  # the command line has it as its first word
     seed: int = 0
@@ -82,29 +79,24 @@ class RunConfig:
         require(self.scaling_hold >= 1, "scaling_hold", self.scaling_hold, "at least 1")
         check_names("feature_names", self.feature_names)
         check_names("action_names", self.action_names)
-        experts = self.learner.policy.experts
-        is_visited = registry.algorithm(self.learner.algorithm).has_visited_prototypes
-        require(
-            experts <= self.batch_steps or not is_visited,
-            "experts",
-            experts,
-            f"no more than batch_steps ({self.batch_steps}): every prototype is a visited state",
-        )
+        if registry.algorithm(self.learner.algorithm).has_visited_prototypes:
+            experts, most = self.learner.policy.experts, f"batch_steps ({self.batch_steps})"
+            expected = f"no more than {most}: every prototype is a visited state"
+            require(experts <= self.batch_steps, "experts", experts, expected)
 
     def progress(self, iteration: int) -> float:
-        """The share of the schedules that is behind, before an iteration; one from their end on."""
+        """Share of crisp's schedules that is over before an iteration: 0 to 1."""
         return min(iteration / (self.schedule or self.iterations), 1.0)
 
     @property
     def scales_actions(self) -> bool:
-        """Whether the learner's actions are in halves of the action range, around its middle; crisp
-        needs it to know the range."""
+        """Whether the learner's actions are in halves of the action range, around its middle."""
         return self.standardise or registry.algorithm(self.learner.algorithm).is_scaled
 
 
 def with_schedule(config: RunConfig) -> RunConfig:
-    """The configuration as it is written down when a run starts: crisp's schedules keep their
-    length when the run is continued later, or goes less far for now."""
+    """The configuration with which a run starts: crisp's schedules keep their length when the run
+    is continued later, or goes less far for now."""
     if "schedule" in unused_settings(config.learner.algorithm) or config.schedule:
         return config
     return dataclasses.replace(config, schedule=config.iterations)
@@ -112,14 +104,15 @@ def with_schedule(config: RunConfig) -> RunConfig:
 
 @functools.cache
 def settings_of(kind: type, prefix: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
-    """Name of every single setting and where it sits in the nested configuration."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Name of every single setting and its path in the nested configuration."""
+    paths: dict[str, tuple[str, ...]] = {}
     for item in dataclasses.fields(kind):
+        path = (*prefix, item.name)
         if dataclasses.is_dataclass(item.type):
-            found |= settings_of(item.type, (*prefix, item.name))  # type: ignore[arg-type]
+            paths |= settings_of(item.type, path)  # type: ignore[arg-type]
         else:
-            found[item.name] = (*prefix, item.name)
-    return found
+            paths[item.name] = path
+    return paths
 
 
 def unknown_setting(name: str, known: list[str]) -> InputError:
@@ -129,10 +122,9 @@ def unknown_setting(name: str, known: list[str]) -> InputError:
     return InputError(f"unknown setting {shortened(name)}; {hint}")
 
 
-def with_settings(config: Any, settings: dict[str, Any]) -> Any:
-    """The configuration with single settings replaced, by name; all are checked together."""
-    kind: Any = type(config)
-    known = settings_of(kind)
+def with_settings(config: RunConfig, settings: dict[str, Any]) -> RunConfig:
+    """The configuration with some settings replaced, by name; all are checked together."""
+    known = settings_of(RunConfig)
     for name in settings:
         if name not in known:
             raise unknown_setting(name, list(known))
@@ -151,10 +143,10 @@ def with_settings(config: Any, settings: dict[str, Any]) -> Any:
 
 
 def _as_type_of(default: Any, value: Any, name: str) -> Any:
-    """JSON knows no tuples, a user may write 1 for 1.0 or take a number from NumPy; anything else
-    must fit."""
+    """The value as the default's type. JSON knows no tuples, a user may write 1 for 1.0 or take a
+    number from NumPy; anything else must fit."""
     if isinstance(default, tuple) and isinstance(value, list | tuple):
-        like = default[0] if default else ""  # names are none at first
+        like = default[0] if default else ""  # no names are given by default
         return tuple(_as_type_of(like, one, name) for one in value)
     if not isinstance(value, bool) and not isinstance(default, bool):
         if isinstance(default, int) and is_whole(value):
@@ -168,22 +160,28 @@ def _as_type_of(default: Any, value: Any, name: str) -> Any:
 
 
 def is_whole(value: Any) -> bool:
-    """A whole number, of any type: 1e5 is one."""
+    """Whether it is a whole number, of any type: 1e5 is one."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return False
     return isinstance(value, numbers.Integral) or (_is_finite(value) and float(value).is_integer())
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:
-    """A number that Python code gave, which may be 1e5 or "2" too; InputError unless it is whole
-    and large enough."""
-    if isinstance(value, str) and value.strip().isdecimal():
-        value = int(value)
+    """A number that Python code or the command line gave: 100000, 1e5, "2" or "1e5"; InputError
+    unless it is whole and large enough."""
     expected = f"at least {least}" if least else "zero or more"
-    if not is_whole(value):
-        expected = f"a whole number, {expected}"
-    require(is_whole(value) and value >= least, name, value, expected)
-    return int(value)
+    number = _number(value) if isinstance(value, str) else value
+    require(is_whole(number), name, value, f"a whole number, {expected}")
+    require(number >= least, name, number, expected)
+    return int(number)
+
+
+def _number(text: str) -> Any:
+    """The number that a text stands for, or the text itself."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _is_finite(value: numbers.Real) -> bool:
@@ -206,7 +204,7 @@ def unused_settings(algorithm: str) -> frozenset[str]:
 
 
 def with_seed(config: RunConfig, seed: int) -> RunConfig:
-    """The same run with another seed. Nothing else is checked again: studies have thousands."""
+    """The same run with another seed. The rest is not checked again: studies have thousands."""
     require(0 <= seed < 2**63, "seed", seed, "zero or more, below 2**63")
     other = copy.copy(config)
     object.__setattr__(other, "seed", seed)
@@ -214,8 +212,7 @@ def with_seed(config: RunConfig, seed: int) -> RunConfig:
 
 
 def differences(old: RunConfig, new: RunConfig) -> list[tuple[str, Any, Any]]:
-    """Name and both values of every setting that differs: of those that the algorithm looks at,
-    other than the number of iterations."""
+    """Name and both values of each setting that differs and is used, except iterations."""
     before, after = flat(to_json(old)), flat(to_json(new))
     ignored = {"iterations", *ONLY_SHOWN}
     if old.learner.algorithm == new.learner.algorithm:
@@ -226,10 +223,10 @@ def differences(old: RunConfig, new: RunConfig) -> list[tuple[str, Any, Any]]:
 
 def flat(content: dict[str, Any]) -> dict[str, Any]:
     """Every single setting by its name, from nested dictionaries."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, value in content.items():
-        found |= flat(value) if isinstance(value, dict) else {name: value}
-    return found
+        settings |= flat(value) if isinstance(value, dict) else {name: value}
+    return settings
 
 
 def from_json(content: Any) -> RunConfig:

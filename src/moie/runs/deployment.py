@@ -1,4 +1,4 @@
-"""Between the learner's policy and the one that acts: units, names, origins of prototypes."""
+"""From the learner's policy to the one that acts: units, names, origins of prototypes."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,12 +22,15 @@ from moie.runs.config import RunConfig
 
 def first_policy(config: RunConfig, env: gymnasium.Env, learned: GaussianPolicy) -> Policy:
     """The policy before anything was learned."""
-    low, high = (np.asarray(b, dtype=np.float64).reshape(-1) for b in _bounds(env))
+    space = env.action_space
+    assert isinstance(space, gymnasium.spaces.Box)  # spaces.check has made sure
+    low, high = (np.asarray(b, dtype=np.float64).reshape(-1) for b in (space.low, space.high))
     n_features = int(np.prod(env.observation_space.shape or ()))
     scaling = Scaling.identity(n_features, len(low))
     if config.scales_actions:
         scaling = Scaling.of_range(n_features, low, high)
     features, actions = spaces.names(env, config.feature_names, config.action_names)
+    origin = {"algorithm": config.learner.algorithm, "seed": config.seed}
     common: dict[str, Any] = {
         "task": config.task,
         "default_action": scaling.action_centre,
@@ -36,13 +39,8 @@ def first_policy(config: RunConfig, env: gymnasium.Env, learned: GaussianPolicy)
         "feature_names": features,
         "action_names": actions,
         "observation_shape": tuple(env.observation_space.shape or ()),
-        "action_shape": tuple(env.action_space.shape or ()),
-        "trained": {
-            "algorithm": config.learner.algorithm,
-            "seed": config.seed,
-            "iterations": 0,
-            "steps": 0,
-        },
+        "action_shape": tuple(space.shape),
+        "trained": {**origin, "iterations": 0, "steps": 0},
     }
     parts = _in_task_units(learned, scaling)
     if isinstance(learned, MixturePolicy):
@@ -54,7 +52,7 @@ def first_policy(config: RunConfig, env: gymnasium.Env, learned: GaussianPolicy)
 
 
 def _in_task_units(policy: GaussianPolicy, scaling: Scaling) -> dict[str, Any]:
-    """The learned numbers as the task's own units have them."""
+    """The learned numbers in the task's own units."""
     learned = jax.tree.map(lambda x: np.asarray(x, dtype=np.float64), policy)
     centre, scale = scaling.action_centre, scaling.action_scale
     parts: dict[str, Any] = {
@@ -79,25 +77,12 @@ def _in_task_units(policy: GaussianPolicy, scaling: Scaling) -> dict[str, Any]:
     return parts
 
 
-def _bounds(env: gymnasium.Env) -> tuple[Any, Any]:
-    space = env.action_space
-    assert isinstance(space, gymnasium.spaces.Box)  # check_spaces has seen to it
-    return space.low, space.high
-
-
 def scaling_of(policy: Policy, config: RunConfig) -> Scaling:
-    """Of a policy in the task's units; its action scale follows from the bounds."""
+    """The scaling of a policy in the task's units; its action scale follows from the bounds."""
     scale = np.ones_like(policy.default_action)
     if config.scales_actions:
         scale = (policy.action_high - policy.action_low) / 2
     return Scaling(policy.feature_mean, policy.feature_scale, policy.default_action, scale)
-
-
-def _origin(steps: Steps, episodes: list[Episode], row: int, policy: Policy) -> Origin:
-    episode, step = episodes[steps.episode[row]], int(steps.step[row])
-    job = episode.job
-    actions = policy.clipped(episode.taken[:step])
-    return Origin(job.iteration, job.number, step, job.seed, actions)
 
 
 def _visited(
@@ -108,7 +93,9 @@ def _visited(
     for k, row in enumerate(np.asarray(report.rows)):
         if row != KEPT:
             prototypes[k] = steps.states[row]
-            origins[k] = _origin(steps, episodes, row, before)
+            episode, step = episodes[steps.episode[row]], int(steps.step[row])
+            job, actions = episode.job, before.clipped(episode.taken[:step])
+            origins[k] = Origin(job.iteration, job.number, step, job.seed, actions)
     return {"prototypes": prototypes, "origins": tuple(origins)}
 
 
@@ -123,11 +110,7 @@ def deploy(
 ) -> Policy:
     """The learned policy in the task's own units, with the origin of every prototype."""
     parts = _in_task_units(state.policy, scaling)
-    parts["trained"] = {
-        **before.trained,
-        "iterations": int(state.iteration),
-        "steps": n_steps,
-    }
+    parts["trained"] = before.trained | {"iterations": int(state.iteration), "steps": n_steps}
     if isinstance(before, Mixture):
         for name in ("share", "lead", "distances"):
             parts[name] = np.asarray(getattr(report, name), dtype=np.float64)

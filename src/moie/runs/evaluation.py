@@ -16,7 +16,7 @@ KINDS = {"sampled": Purpose.EVALUATION_SAMPLED, "mean": Purpose.EVALUATION_MEAN}
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """Of the mean of some values; NaN for a single one."""
+    """The standard error of the mean; NaN for a single value."""
     if len(values) < 2:
         return float("nan")
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
@@ -38,7 +38,7 @@ class Evaluation:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean; NaN for a single episode."""
+        """The standard error of the mean return; NaN for a single episode."""
         return standard_error(self.returns)
 
 
@@ -56,25 +56,19 @@ def evaluation_jobs(seed: int, iteration: int, count: int, longest: int) -> dict
 
 
 class Evaluator:
-    """Workers that run episodes of policies of one task; the same seed gives the same episodes,
-    whatever the number of workers."""
+    """Workers for episodes of one task; their number does not change what a seed gives."""
 
     def __init__(
-        self,
-        task: str,
-        seed: int,
-        workers: int,
-        worker_timeout: float = 300.0,
-        check: Callable[[], None] = lambda: None,
+        self, task: str, seed: int, workers: int, check: Callable[[], None] = lambda: None
     ):
         with tasks.opened(task) as env:
             self._longest, self._seed = longest_episode(env), seed
-        self._pool = Pool(specs.pack(task), workers, worker_timeout, check)
+        self._pool = Pool(specs.pack(task), workers, check=check)
 
     def episodes(
         self, policy: Policy, count: int, series: int = 0, kinds: Iterable[str] = tuple(KINDS)
     ) -> dict[str, list[Episode]]:
-        """By kind of actions; another series has other seeds."""
+        """Run episodes, by kind of actions; another series has other seeds."""
         all_jobs = evaluation_jobs(self._seed, series, count, self._longest)
         jobs = {kind: all_jobs[kind] for kind in kinds}
         self._pool.queue(policy, [job for some in jobs.values() for job in some])
@@ -88,7 +82,7 @@ class Evaluator:
 
 
 def summary(kind: str, episodes: Sequence[Episode]) -> Evaluation:
-    """Of episodes with one kind of actions."""
+    """The numbers of episodes with one kind of actions."""
     distances = [e.distance for e in episodes if e.distance is not None]
     return Evaluation(
         kind,

@@ -1,21 +1,26 @@
-"""How a run begins, and how it goes on."""
+"""How a run begins, and how it goes on from its last checkpoint."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from moie.errors import InputError
-from moie.runs.config import RunConfig, with_schedule
+from moie.errors import FileError
+from moie.learn.config import require
+from moie.policy.mixture import Mixture
+from moie.runs.config import RunConfig, flat, to_json, with_schedule
+from moie.runs.disk import checkpoint, metrics
+from moie.runs.disk.checkpoint import Checkpoint
 from moie.runs.disk.directory import RunDirectory
-from moie.runs.disk.standing import check_config, last_checkpoint
-from moie.runs.training import Machinery, Training
+from moie.runs.disk.metrics import Metrics
+from moie.runs.machinery import Machinery
+from moie.runs.training import Training
 
 
 @contextlib.contextmanager
 def starting(path: Path, config: RunConfig) -> Iterator[RunDirectory]:
-    """A new run while it is worked on. One that ends without any iteration leaves nothing behind:
-    the place is as it was before."""
+    """A new run, locked. One that ends without any iteration leaves nothing behind."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     run: RunDirectory | None = None
     try:
@@ -34,7 +39,7 @@ def starting(path: Path, config: RunConfig) -> Iterator[RunDirectory]:
 
 
 def train(path: Path, config: RunConfig, machinery: Machinery) -> RunDirectory:
-    """Start a run and learn to its end. Nothing is written before the input is known to be good."""
+    """Start a run and learn to its end. Nothing is written before the input is checked."""
     RunDirectory.check_free(path)
     config = with_schedule(config)
     training = Training(RunDirectory(path), config, machinery, is_new=True)
@@ -48,19 +53,17 @@ def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> R
     run = RunDirectory.open(path)
     with run.lock():
         config = before = run.read_config()
-        found = last_checkpoint(run, machinery.progress.note)
+        last = last_checkpoint(run, machinery.progress.note)
         if iterations is not None:
             config = replace(config, iterations=iterations)
-        if found is not None:
-            check_config(run, config, found)
-            if found.counters.iteration > config.iterations:
-                raise InputError(
-                    f"iterations is {config.iterations}, expected at least the "
-                    f"{found.counters.iteration} that {path} has done"
-                )
+        if last is not None:
+            check_config(run, config, last)
+            done = last.counters.iteration
+            expected = f"at least the {done} that {path} has done"
+            require(done <= config.iterations, "iterations", config.iterations, expected)
         training = Training(run, config, machinery)
-        if found is not None:
-            training.restore(found)
+        if last is not None:
+            training.restore(last)
         if config != before:
             run.change_config(config)
         if training.is_complete():
@@ -76,3 +79,68 @@ def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> R
             )
         training.go()
     return run
+
+
+def last_checkpoint(run: RunDirectory, note: Callable[[str], None]) -> Checkpoint | None:
+    """The checkpoint to go on from; None where the run has no iteration yet. `note` is told about
+    damage that does not matter. FileError where going on would lose or mix up something."""
+    last, wrong = checkpoint.load_latest(run.checkpoints)
+    recorded = metrics.read(run.metrics_file)
+    if last is None:
+        _check_untouched(run, recorded)
+        return None
+    for line in wrong:
+        note(f"{line}; going back to the checkpoint before")
+    _check_steps(run, last, recorded)
+    for problem in recorded.problems:
+        note(f"{run.metrics_file}: {problem}; it stays as it is")
+    return last
+
+
+def _check_untouched(run: RunDirectory, recorded: Metrics) -> None:
+    """FileError where a run without a checkpoint, which starts again, has something to lose. The
+    row of the first iteration may be written just before the first checkpoint."""
+    has_rows = any(row["iteration"] > 0 for row in recorded.rows) or recorded.damaged
+    there = [run.policy_file.name] if run.policy_file.exists() else []
+    there += [run.metrics_file.name] if has_rows else []
+    if there:
+        raise FileError(
+            f"{run.path} has {' and '.join(there)}, but no checkpoint to go on from, and starting "
+            f"again would overwrite what was learned; bring {run.checkpoints} back from a copy, or "
+            "train another run elsewhere ('moie show', 'evaluate' and 'explain' work as before)"
+        )
+
+
+def _check_steps(run: RunDirectory, last: Checkpoint, recorded: Metrics) -> None:
+    """FileError unless the last row before the checkpoint is of the same moment."""
+    done, steps = last.counters.iteration, last.counters.steps
+    for row in recorded.rows:
+        if row["iteration"] == done - 1 and row["steps"] != steps:
+            raise FileError(
+                f"{run.metrics_file} has {row['steps']} steps after iteration {done - 1}, the "
+                f"checkpoint {done:06d} has {steps}: one of them was changed or is another run's"
+            )
+
+
+def check_config(run: RunDirectory, config: RunConfig, last: Checkpoint) -> None:
+    """FileError unless the configuration is that of the start, but for the number of iterations."""
+    before, now = _started_with(last), flat(to_json(config))
+    for name, value in before.items():
+        if name != "iterations" and now[name] != value:
+            raise FileError(
+                f"{run.config_file} has {name} = {now[name]!r}, the run was started with {value!r}:"
+                " put that back, or start another run with the new value"
+            )
+
+
+def _started_with(last: Checkpoint) -> dict[str, Any]:
+    """The settings in a checkpoint; from an older one, those that its policy tells."""
+    if last.config is not None:
+        return flat(to_json(last.config))
+    policy, trained = last.policy, last.policy.trained
+    settings: dict[str, Any] = {"task": policy.task}
+    known = (name for name in ("algorithm", "seed") if trained.get(name) is not None)
+    settings |= {name: trained[name] for name in known}
+    if isinstance(policy, Mixture):
+        settings |= {"experts": policy.n_experts, "temperature": policy.temperature}
+    return settings

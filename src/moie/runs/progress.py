@@ -5,7 +5,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
 
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
@@ -14,11 +13,12 @@ from rich.text import Text
 from moie.learn import registry
 from moie.present.stages import console
 from moie.runs.config import RunConfig
+from moie.runs.disk.metrics import Row
 from moie.terminal import printable_lines
 
 
 def clock(seconds: float) -> str:
-    """Hours (where there are any), minutes and seconds."""
+    """Hours (if any), minutes and seconds."""
     minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
@@ -28,21 +28,20 @@ class Progress:
     """Shows rows of the metrics as they come."""
 
     def __init__(self, quiet: bool = False, every: float = 2.0):
-        """`every`: seconds between two plain lines, at the least."""
-        self._console = console(quiet)
-        self._every = every
+        """`every`: least number of seconds between two plain lines."""
+        self._console, self._every = console(quiet), every
         self._bar: Bar | None = None
         self._task = TaskID(0)
         self._last_line = -1e9
         self._evaluation: float | None = None
 
     def note(self, text: str) -> None:
-        """A line beside the progress."""
+        """Print a line beside the progress."""
         self._console.print(Text(printable_lines(text)), soft_wrap=True)
 
     @contextlib.contextmanager
     def of(self, config: RunConfig, iteration: int) -> Iterator[None]:
-        """Progress of one run, which starts at an iteration."""
+        """Show the progress of a run that starts at an iteration."""
         self._iterations, self._batch_steps = config.iterations, config.batch_steps
         self._times = deque([(iteration, time.monotonic())], maxlen=20)
         self.note(
@@ -74,17 +73,17 @@ class Progress:
         return ", ".join(who)
 
     def _pace(self, done: int) -> float:
-        """Seconds an iteration, over the last few: the first one, which compiles, drops out."""
+        """Seconds per iteration over the last few: the first one, which compiles, drops out."""
         self._times.append((done, time.monotonic()))
         (first, began), (last, now) = self._times[0], self._times[-1]
         return (now - began) / max(last - first, 1)
 
-    def measured(self, row: dict[str, Any]) -> None:
-        """A row, old or new, that may hold an evaluation."""
+    def measured(self, row: Row) -> None:
+        """Remember the evaluation of a row, if it has one."""
         self._evaluation = row.get("return_sampled", self._evaluation)
 
-    def show(self, row: dict[str, Any]) -> None:
-        """The newest row."""
+    def show(self, row: Row) -> None:
+        """Show the newest row."""
         self.measured(row)
         done = min(row["iteration"] + 1, self._iterations)
         per_iteration = self._pace(done)

@@ -1,4 +1,4 @@
-"""THE training loop: it joins the rollout and the learner, and writes down what happens."""
+"""THE training loop: it joins the rollout and the learner, and records what happens."""
 
 import math
 import time
@@ -23,40 +23,23 @@ from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
 from moie.rollout.pool import Pool
 from moie.rollout.scaling import Scaling
 from moie.rollout.seeding import ignored_seed
-from moie.runs.backlog import Backlog, Row
 from moie.runs.config import RunConfig
 from moie.runs.deployment import deploy, first_policy, scaling_of
 from moie.runs.disk import checkpoint, metrics
 from moie.runs.disk.checkpoint import Checkpoint, Counters
 from moie.runs.disk.directory import RunDirectory
-from moie.runs.disk.records import Records, summary
+from moie.runs.disk.metrics import Records, Row
 from moie.runs.evaluation import longest_episode
-from moie.runs.listening import Listeners
-from moie.runs.progress import Progress
-from moie.runs.reporting import check_finite, numbers, truth_of, whole
+from moie.runs.machinery import Machinery
+from moie.runs.rows import Backlog, episode_numbers, finished, learning_numbers, truth_numbers
 from moie.stopping import BEFORE_THE_FIRST
 
 BACKLOG = 1  # evaluations that may still be under way when the next batch is begun
 
 
 @dataclass(frozen=True)
-class Machinery:
-    """What a run uses but does not depend on."""
-
-    workers: int
-    worker_timeout: float
-    packaged_env: bool
-    """Step PyBullet's walkers as they are packaged, not by `rollout.bullet`."""
-    progress: Progress
-    check: Callable[[], None]
-    """Called often; raises `Stopped` when the user wants to stop."""
-    listeners: Listeners
-    """Where there are any, each iteration waits for its evaluation: they hear of complete rows."""
-
-
-@dataclass(frozen=True)
 class Session:
-    """What is open while a run goes on."""
+    """Files, processes and threads that are open while a run goes on."""
 
     records: Records
     pool: Pool
@@ -67,13 +50,13 @@ class Session:
 
 
 class Training:
-    """A run in progress. All that must survive is in `state`, `policy`, `counters` and `waiting`:
-    rows of the metrics whose evaluation is under way."""
+    """A run in progress. All that must survive is in `state`, `policy`, `counters` and `waiting`,
+    the rows of the metrics whose evaluation is under way."""
 
     def __init__(
         self, run: RunDirectory, config: RunConfig, machinery: Machinery, is_new: bool = False
     ):
-        """`is_new`: a run that is not kept unless there is an iteration."""
+        """`is_new`: the run is kept only if it completes an iteration."""
         self.run, self.config, self.machinery = run, config, machinery
         self._is_new = is_new
         with tasks.opened(config.task, packaged=machinery.packaged_env) as env:
@@ -89,15 +72,15 @@ class Training:
         self.waiting: tuple[tuple[Row, Policy | None], ...] = ()
         self._saved = self.counters
 
-    def restore(self, found: Checkpoint) -> None:
+    def restore(self, last: Checkpoint) -> None:
         """Go on from a checkpoint."""
-        self.state = checkpoint.from_arrays(self.state, found.learner)
-        self.policy, self.waiting = found.policy, found.waiting
-        self.counters = self._saved = found.counters
-        self._write_policy(found.policy)  # the process may have been killed between the two
+        self.state = checkpoint.from_arrays(self.state, last.learner)
+        self.policy, self.waiting = last.policy, last.waiting
+        self.counters = self._saved = last.counters
+        self._write_policy(last.policy)  # the process may have been killed between the two
 
     def is_complete(self) -> bool:
-        """Learned all its iterations, and measured the result."""
+        """Whether all iterations are learned and the result is measured."""
         rows = metrics.read(self.run.metrics_file).rows
         done = self.counters.iteration >= self.config.iterations
         return done and bool(rows) and rows[-1]["iteration"] >= self.config.iterations
@@ -124,19 +107,15 @@ class Training:
                 backlog = Backlog(config, self._longest, pool)
                 self._go(Session(records, pool, backlog, aside, learn))
         except EnvironmentFault as error:
-            if self._is_for_nothing:
-                raise EnvironmentFault(
-                    f"{error}; no iteration was complete, so nothing is kept: the same command "
-                    "repeats it",
-                    error.record,
-                ) from error
-            write_bytes(run.fault_file, as_json(error.record))
-            raise EnvironmentFault(
-                f"{error}; what repeats it is in {run.fault_file}; the run stopped after "
-                f"iteration {self.counters.iteration}, "
-                f"{resume_command(run.path, config.task)} goes on there",
-                error.record,
-            ) from error
+            news = "no iteration was complete, so nothing is kept: the same command repeats it"
+            if not self._is_for_nothing:
+                write_bytes(run.fault_file, as_json(error.record))
+                news = (
+                    f"what repeats it is in {run.fault_file}; the run stopped after iteration "
+                    f"{self.counters.iteration}, {resume_command(run.path, config.task)} goes on "
+                    "there"
+                )
+            raise EnvironmentFault(f"{error}; {news}", error.record) from error
         except Stopped as stop:
             if self._is_for_nothing:
                 raise Stopped(BEFORE_THE_FIRST) from stop
@@ -151,7 +130,6 @@ class Training:
 
     def _go(self, session: Session) -> None:
         backlog, show = session.backlog, self.machinery.progress.show
-        listeners = self.machinery.listeners
         if self.counters.iteration == 0:
             warning = ignored_seed(session.pool, self.policy, self.config.seed)
             if warning is not None:
@@ -162,7 +140,7 @@ class Training:
             while self.counters.iteration < self.config.iterations:
                 row = self.iterate(session)
                 show(row)
-                listeners.tell(row)
+                self.machinery.tell(row)
             self._save_aside(session).result()
             row = {"iteration": self.counters.iteration, "steps": self.counters.steps}
             backlog.begin(self.counters.iteration, self.policy, row)
@@ -178,13 +156,13 @@ class Training:
             session.records.write(row)
             show(row)
         with suppress(Stopped):  # it is complete
-            listeners.tell(rows[-1])
+            self.machinery.tell(rows[-1])
 
     def _start(self, pool: Pool, purpose: Purpose, iteration: int) -> None:
-        """Begin with a batch; the workers go on with it by themselves for a while."""
+        """Begin a batch; the workers go on with it by themselves for a while."""
+        hold = self.config.scaling_hold if purpose is Purpose.SCALING else 1
 
         def job_of(number: int, max_steps: int) -> Job:
-            hold = self.config.scaling_hold if purpose is Purpose.SCALING else 1
             return Job(self.config.seed, purpose, iteration, number, max_steps, hold)
 
         pool.start(self.policy, job_of, self.config.batch_steps)
@@ -194,7 +172,7 @@ class Training:
         return episodes, lay_end_to_end(episodes, self.config.batch_steps)
 
     def iterate(self, session: Session) -> Row:
-        """One iteration: sample, learn, deploy; its row of the metrics, as far as it is known."""
+        """One iteration: sample, learn, deploy. Returns its row of the metrics, as far as known."""
         config, iteration, pool = self.config, self.counters.iteration, session.pool
         began, idle = time.perf_counter(), pool.idle_seconds
         every = config.evaluation.evaluation_every
@@ -223,8 +201,8 @@ class Training:
         pool.tend(learning)
         state, report = learning.result()
         learned = time.perf_counter()
-        check_finite(report, iteration)
-        session.backlog.wait(0 if self.machinery.listeners else BACKLOG)
+        learning_row = learning_numbers(report, iteration)
+        session.backlog.wait(0 if self.machinery.callbacks else BACKLOG)
 
         n_steps = self.counters.steps + n_new
         self.policy = deploy(self.policy, state, report, scaling, steps, episodes, n_steps)
@@ -234,9 +212,11 @@ class Training:
         entry.row = {
             "iteration": iteration,
             "steps": n_steps,
-            **summary(whole(episodes, config.batch_steps), config.learner.critic.discount, "batch"),
-            **numbers(report),
-            **truth_of(self.policy, steps.states),
+            **episode_numbers(
+                finished(episodes, config.batch_steps), config.learner.critic.discount, "batch"
+            ),
+            **learning_row,
+            **truth_numbers(self.policy, steps.states),
             "seconds_sampling": sampled - began,
             "seconds_learning": learned - sampled,
             "seconds_simulating": sum(episode.seconds for episode in episodes),
@@ -244,7 +224,7 @@ class Training:
             "seconds_workers_idle": (pool.idle_seconds - idle) / self.machinery.workers,
             "seconds_total": self.counters.seconds,
         }
-        return {**entry.row, **entry.found}
+        return entry.full_row
 
     def _learn(
         self, session: Session, scaling: Scaling, steps: Steps
@@ -254,17 +234,11 @@ class Training:
         return jax.block_until_ready(learn(self.state, scaling.to_learner(steps), progress))
 
     def _save_aside(self, session: Session) -> "Future[None]":
-        """Write the rows that are complete, then a checkpoint with those that are not, then the
-        policy file, which is the one of the last checkpoint."""
+        """Write the complete rows, then a checkpoint with the others, then the policy file."""
         rows = session.backlog.complete()
         self.waiting = session.backlog.waiting()
-        made = Checkpoint(
-            checkpoint.to_arrays(self.state),
-            self.policy,
-            self.counters,
-            self.waiting,
-            self.config,
-        )
+        arrays = checkpoint.to_arrays(self.state)
+        made = Checkpoint(arrays, self.policy, self.counters, self.waiting, self.config)
         for row in rows:
             self.machinery.progress.measured(row)
         is_new, self._saved = self.counters != self._saved, self.counters

@@ -1,8 +1,9 @@
-"""How literally a mixture's program may be taken, measured: what its leading parts earn alone.
+"""What `moie evaluate` measures: returns, and how literally a mixture's program may be taken.
 
-`rollout.truth` defines the figures; here they meet episodes.
+`policy.truth` defines the figures; here they meet episodes.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from moie.policy import truth
+from moie.policy.base import Policy
 from moie.policy.mixture import Mixture
 from moie.rollout.episode import Episode
 from moie.runs.evaluation import Evaluation, Evaluator, standard_error, summary
@@ -24,30 +26,29 @@ SAID: dict[Reading, str] = {
     "no": "must not be taken literally",
     "unknown": "cannot be judged: it earns no more than its default action",
 }
-"""What may be said of the program."""
+"""What each reading means for the program."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """How far a reader may rely on the program's leading parts. All returns are of mean actions, on
-    the same seeds."""
+    """How far a reader may rely on the leading parts: mean actions, on the same seeds."""
 
     in_range: float
     """Share of experts whose action lies in the action space."""
     coverage: float
     """One minus the default's mean share, over the states of the whole policy's episodes."""
     attention: float
-    """Parts that it takes to give the policy's action, mean over the same states."""
+    """Number of parts that give the policy's action, mean over the same states."""
     largest_action: float
     """Farthest that an expert's action lies from the middle, in halves of the action range."""
     whole: Evaluation
-    """Of the policy as it is."""
+    """The policy as it is."""
     alone: Evaluation
-    """Of the leading part alone, at each step."""
+    """The leading part alone, at each step."""
     pair: Evaluation
-    """Of the blend of the leading two."""
+    """The blend of the leading two."""
     default: Evaluation
-    """Of the default action everywhere: what the policy earns without any expert."""
+    """The default action everywhere: what the policy earns without any expert."""
 
     def ratio(self, some: Evaluation) -> float | None:
         """Its return as a share of the whole policy's; None unless both are positive."""
@@ -77,6 +78,23 @@ class Truth:
             return "pairs"
         return "guide" if max(alone, pair) >= HALF else "no"
 
+    def __str__(self) -> str:
+        alone, pair = (_return(part) + self._share(part) for part in (self.alone, self.pair))
+        return (
+            f"  read literally: in range {self.in_range:.0%}, coverage {self.coverage:.0%}, "
+            f"attention {self.attention:.1f} parts at a time\n"
+            f"  leading part alone: {alone}\n"
+            f"  leading pair: {pair}\n"
+            f"  default action only: {_return(self.default)}\n"
+            f"  the program {SAID[self.reading]}"
+        )
+
+    def _share(self, some: Evaluation) -> str:
+        ratio, kept = self.ratio(some), self.kept(some)
+        said = [] if ratio is None else [f"{ratio:.0%} of the whole"]
+        said += [] if kept is None else [f"{kept:.0%} of its gain over the default action"]
+        return f" ({', '.join(said)})" if said else ""
+
 
 def measure_truth(
     policy: Mixture,
@@ -84,14 +102,13 @@ def measure_truth(
     evaluator: Evaluator,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Truth:
-    """From the whole policy's episodes with mean actions, and as many of each of its readings on
-    the same seeds."""
+    """Measure the whole policy's episodes with mean actions, and its readings on the same seeds."""
     states = np.concatenate([episode.observations[:-1] for episode in episodes])
     series = episodes[0].job.iteration
 
     def earned(other: Mixture, name: str) -> Evaluation:
-        found = evaluator.episodes(other, len(episodes), series, kinds=["mean"])["mean"]
-        result = summary("mean", found)
+        runs = evaluator.episodes(other, len(episodes), series, kinds=["mean"])
+        result = summary("mean", runs["mean"])
         tell(f"{name}: return {result.mean:.1f}")
         return result
 
@@ -105,3 +122,51 @@ def measure_truth(
         pair=earned(truth.led(policy, 2), "leading pair"),
         default=earned(truth.default_only(policy), "default action alone"),
     )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Episodes with both kinds of actions, and for a mixture how literally it may be taken. Printed
+    as `moie evaluate` prints it."""
+
+    task: str
+    seed: int
+    sampled: Evaluation
+    mean: Evaluation
+    truth: Truth | None
+
+    def __str__(self) -> str:
+        count = len(self.mean.returns)
+        lines = [f"{self.task}: {count} episodes of each kind, seed {self.seed}"]
+        lines += [_line(self.sampled), _line(self.mean)]
+        return "\n".join(lines + ([] if self.truth is None else [str(self.truth)]))
+
+
+def evaluate(
+    policy: Policy, episodes: int, seed: int, workers: int, check: Callable[[], None] = lambda: None
+) -> Measured:
+    """Measure a policy; the same seed gives the same numbers, whatever the number of workers."""
+    with Evaluator(policy.task, seed, workers, check=check) as evaluator:
+        by_kind = evaluator.episodes(policy, episodes)
+        sampled, mean = (summary(kind, by_kind[kind]) for kind in ("sampled", "mean"))
+        reading = None
+        if isinstance(policy, Mixture):
+            reading = measure_truth(policy, by_kind["mean"], evaluator)
+    return Measured(policy.task, seed, sampled, mean, reading)
+
+
+def _line(one: Evaluation) -> str:
+    line = f"  {one.kind:<7} actions: {_return(one)}"
+    if len(one.returns) > 1:
+        line += " (standard error)"
+    lengths = f"{min(one.lengths)} to {max(one.lengths)}"
+    line += f", length {sum(one.lengths) / len(one.lengths):.0f} ({lengths})"
+    if one.distances is not None:
+        line += f", distance {sum(one.distances) / len(one.distances):.2f} m"
+    return line
+
+
+def _return(one: Evaluation) -> str:
+    """The mean return, with its standard error where there is one."""
+    error = "" if math.isnan(one.standard_error) else f" ± {one.standard_error:.1f}"
+    return f"return {one.mean:.1f}{error}"

@@ -1,13 +1,14 @@
-"""`moie study`: everything is checked first, then the runs are made, then their curves gathered."""
+"""`moie study`: check everything, make the runs, then collect their curves."""
 
 import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from moie.comparison import collect, curves
 from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT
+from moie.environments import tasks
 from moie.errors import InputError
 from moie.extras import need
 from moie.files import as_json, write_bytes, writing
@@ -15,38 +16,70 @@ from moie.runs.config import flat, to_json
 from moie.studies.cluster import ray_cluster
 from moie.studies.cluster.ray_cluster import Resources
 from moie.studies.cluster.supervisor import Supervision
-from moie.studies.declaration import Planned, Study
-from moie.studies.folder import check_folder, misfits
+from moie.studies.declaration import Mistakes, Planned, Study
 from moie.studies.progress import StudyProgress
-from moie.studies.status import RunStatus, look
+from moie.studies.status import RunStatus, check_folder, look, misfits
 
 
-def declaration(study: Study, planned: list[Planned]) -> dict[str, Any]:
-    """The settings of the first run, and of every run what is different from them."""
+class RunSettings(TypedDict):
+    """The settings of a run that differ from those of the first run."""
+
+    run: str
+    settings: dict[str, Any]
+
+
+class StudyFile(TypedDict):
+    """The content of study.json."""
+
+    format: str
+    name: str
+    description: str
+    settings: dict[str, Any]
+    """All settings of the first run."""
+    runs: list[RunSettings]
+
+
+def declaration(study: Study, planned: list[Planned]) -> StudyFile:
+    """The study, with every setting of every run."""
     settings = [flat(json.loads(json.dumps(to_json(one.config)))) for one in planned]
     first = settings[0]
-    runs = [
+    runs: list[RunSettings] = [
         {"run": one.name, "settings": {n: v for n, v in own.items() if v != first[n]}}
         for one, own in zip(planned, settings, strict=True)
     ]
-    said = {"name": study.name, "description": study.description}
-    return {"format": STUDY_FORMAT, **said, "settings": first, "runs": runs}
+    return StudyFile(
+        format=STUDY_FORMAT,
+        name=study.name,
+        description=study.description,
+        settings=first,
+        runs=runs,
+    )
 
 
 def prepare(
     folder: Path, study: Study, planned: list[Planned], meant: list[Planned], resources: Resources
 ) -> None:
-    """Check everything, then write study.json: all runs that the study wants, with their exact
-    configurations. What is refused leaves everything as it was."""
+    """Check everything, then write study.json. A study that is refused changes nothing."""
     check_folder(folder, study.name)
     misfits(folder, meant).check(f"{folder} does not fit the study: it")
-    if not all(look(folder, one).state == "done" for one in meant):
+    left = [one for one in meant if look(folder, one).state != "done"]
+    if left:
+        _check_installed(study.name, left)
         need("ray")
         ray_cluster.check(resources)
     content = declaration(study, planned)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     write_bytes(folder / STUDY_FILE, as_json(content))
+
+
+def _check_installed(name: str, planned: list[Planned]) -> None:
+    """InputError unless the tasks of these runs can be simulated here."""
+    mistakes = Mistakes()
+    for task in {one.config.task: None for one in planned}:
+        with mistakes.caught("tasks"):
+            tasks.resolve(task)
+    mistakes.check(f"study {name}")
 
 
 def run_study(
@@ -56,7 +89,7 @@ def run_study(
     progress: StudyProgress,
     check: Callable[[], None],
 ) -> list[RunStatus]:
-    """Make the runs that are not done, and gather all curves however that ends."""
+    """Make the runs that are not done, and collect all curves however that ends."""
     supervision = Supervision(folder, planned, resources, progress, check)
     if all(status.state == "done" for status in supervision.statuses()):
         progress.note(f"all {len(planned)} runs are done")
@@ -64,7 +97,7 @@ def run_study(
         try:
             supervision.go()
         except Exception:
-            with contextlib.suppress(InputError, OSError):  # what is raised already is the news
+            with contextlib.suppress(InputError, OSError):  # the first error is raised below
                 write_curves(folder)
             raise
     write_curves(folder)
@@ -72,6 +105,6 @@ def run_study(
 
 
 def write_curves(folder: Path) -> None:
-    """The curves of all runs that there are, in one file."""
+    """Write the curves of all present runs into one file."""
     if collect.run_directories(folder):
         curves.write(collect.read_runs(folder), folder / collect.CURVES_FILE)

@@ -1,10 +1,12 @@
-"""A study: a named list of grids (tasks, algorithms, experts, seeds, settings), and the runs that
-it stands for.
+"""A study: a named list of grids (tasks, algorithms, experts, seeds, settings), and their runs.
 
-It is declared in Python (`Study`, `Grid`) or in a TOML file with the same names. All mistakes of a
-declaration are found before anything starts, and reported together.
+It is declared in Python (`Study`, `Grid`) or in a TOML file with the same names. All mistakes in a
+declaration are found before anything starts, and reported together. The simulators of the paper's
+tasks need to be installed only for the runs that are to be made (`conduct`).
 """
 
+import contextlib
+import functools
 import itertools
 import math
 import re
@@ -28,11 +30,11 @@ from moie.runs.config import (
 from moie.runs.presets import task_preset
 
 OWN = {"task": "tasks", "algorithm": "algorithms", "experts": "experts", "seed": "seeds"}
-"""Settings that are dimensions of the grid, and the dimension's name."""
+"""Settings that are dimensions of the grid, and the names of these dimensions."""
 MOST_SEEDS, MOST_LEARNERS, MOST_RUNS = 10_000, 1_000, 20_000
-"""Seeds of a grid; learners and runs of an algorithm on a task; as many runs in all."""
+"""Limits: seeds of a grid; learners, and runs, of an algorithm on a task; runs in all."""
 LONGEST_NAME = 200
-"""Bytes: it becomes the name of files, which may have 255."""
+"""Bytes of a run's name: files are named after it, and may have 255."""
 Values = Sequence[Any] | str | int | float
 
 
@@ -46,14 +48,14 @@ class Grid:
     experts: Values = 10
     """For the algorithms that have experts; one run for the others."""
     seeds: Values = 1
-    """How many, counted from 0, or which."""
+    """How many, counted from 0, or a list of seeds."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Any setting of `moie train`; a list of values is one more dimension."""
 
 
 @dataclass(frozen=True, repr=False)
 class Study:
-    """A name, and what is to be run."""
+    """A name, and the runs to make."""
 
     name: str
     grids: tuple[Grid, ...]
@@ -69,96 +71,94 @@ class Planned:
     """One run of a study."""
 
     name: str
-    """Its path below the study's folder: TASK/LEARNER/sSEED."""
+    """The path below the study's folder: TASK/LEARNER/sSEED."""
     config: RunConfig
 
 
 @dataclass
 class Mistakes:
-    """What is wrong with a declaration."""
+    """The mistakes in a declaration, each once."""
 
-    found: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     def add(self, where: str, error: object) -> None:
-        """Once each."""
         line = f"{where}: {error}"
-        if line not in self.found:
-            self.found.append(line)
+        if line not in self.lines:
+            self.lines.append(line)
+
+    @contextlib.contextmanager
+    def caught(self, where: str) -> Iterator[None]:
+        """Make an InputError a mistake."""
+        try:
+            yield
+        except InputError as error:
+            self.add(where, error)
 
     def check(self, what: str) -> None:
-        """InputError with all of them, if there are any."""
-        if self.found:
-            count = "a mistake" if len(self.found) == 1 else f"{len(self.found)} mistakes"
-            raise InputError("\n  ".join([f"{what} has {count}; nothing was started", *self.found]))
+        """InputError with all mistakes, if there are any."""
+        if self.lines:
+            count = "a mistake" if len(self.lines) == 1 else f"{len(self.lines)} mistakes"
+            raise InputError("\n  ".join([f"{what} has {count}; nothing was started", *self.lines]))
 
 
-def listed(values: Values) -> list[Any]:
-    """A single value is a list of one."""
+def as_list(values: Values) -> list[Any]:
+    """The values; a single one is a list of one."""
     if isinstance(values, str) or not isinstance(values, Sequence):
         return [values]
     return list(values)
 
 
 def plan(study: Study, mistakes: Mistakes | None = None) -> list[Planned]:
-    """Every run of a study, in order: all learners and tasks of the first seed come first."""
+    """Every run of a study; all learners and tasks of the first seed come first."""
     mistakes = Mistakes() if mistakes is None else mistakes
     if not re.fullmatch(r"\w[\w.-]*", study.name):
         mistakes.add("name", f"{shortened(study.name)}, expected letters, digits, '.', '_' and '-'")
     if not study.grids:
         mistakes.add("grid", "there is none")
-    found: dict[str, Planned] = {}
+    planned: dict[str, Planned] = {}
     names: dict[RunConfig, str] = {}
     for grid in study.grids:
         for one in _runs(grid, mistakes):
-            if len(found) == MOST_RUNS and one.name not in found:
+            if len(planned) == MOST_RUNS and one.name not in planned:
                 mistakes.add("grid", f"more than {MOST_RUNS:,} runs in all")
                 break
-            same = found.setdefault(one.name, one)
+            same = planned.setdefault(one.name, one)
             if same.config != one.config:
                 mistakes.add(one.name, "two grids have this run, with different settings")
             elif names.setdefault(one.config, one.name) != one.name:
                 mistakes.add(one.name, f"the same run as {names[one.config]}, of another grid")
             if len(one.name.encode()) > LONGEST_NAME:
-                mistakes.add(
-                    f"{one.name[:60]}...",
-                    f"a name of over {LONGEST_NAME} bytes: vary fewer settings",
-                )
+                error = f"a name of over {LONGEST_NAME} bytes: vary fewer settings"
+                mistakes.add(f"{one.name[:60]}...", error)
     mistakes.check(f"study {study.name}")
-    return sorted(found.values(), key=lambda one: one.config.seed)
+    return sorted(planned.values(), key=lambda one: one.config.seed)
 
 
 def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
-    """The runs of a grid; those with a mistake are left out, the mistake is kept."""
-    tasks = _tasks(listed(grid.tasks), mistakes)
-    algorithms = _algorithms(listed(grid.algorithms), mistakes)
+    """The runs of a grid that have no mistake."""
+    tasks = _tasks(as_list(grid.tasks), mistakes)
+    algorithms = _algorithms(as_list(grid.algorithms), mistakes)
     dimensions = _dimensions(grid.settings, mistakes)
     seeds = _seeds(grid.seeds, mistakes)
-    experts = [one for one in listed(grid.experts) if _is_good("experts", one, mistakes)]
-    if not listed(grid.experts):
+    experts = [one for one in as_list(grid.experts) if _is_good("experts", one, mistakes)]
+    if not as_list(grid.experts):
         mistakes.add("experts", "an empty list, expected at least one number")
     for task, algorithm in itertools.product(tasks, algorithms):
-        try:
-            base = task_preset(task, algorithm)
-        except InputError as error:
-            mistakes.add("tasks", error)
-            continue
+        base = task_preset(task, algorithm, installed=False)
         unused = unused_settings(algorithm)
         own = {"experts": experts} if registry.algorithm(algorithm).has_experts else {}
-        # what an algorithm does not look at makes no difference to its runs
+        # settings that an algorithm does not use make no difference to its runs
         used = {name: values for name, values in dimensions.items() if name not in unused}
         varied = [name for name, values in used.items() if len(values) > 1]
         grids = own | used
         if _too_many(grids, seeds, f"of {algorithm} on {base.task}", mistakes):
             continue
         for values in itertools.product(*grids.values()):
-            settings = dict(zip(grids, values, strict=True))
-            try:
-                config = with_schedule(with_settings(base, {"algorithm": algorithm} | settings))
-            except InputError as error:
-                mistakes.add("settings", error)
-                continue
-            where = place(config, varied)
-            yield from (Planned(f"{where}/s{n}", with_seed(config, n)) for n in seeds)
+            settings = {"algorithm": algorithm, **dict(zip(grids, values, strict=True))}
+            with mistakes.caught("settings"):
+                config = with_schedule(with_settings(base, settings))
+                where = _place(config, varied)
+                yield from (Planned(f"{where}/s{n}", with_seed(config, n)) for n in seeds)
 
 
 def _too_many(
@@ -175,7 +175,7 @@ def _too_many(
     return False
 
 
-def place(config: RunConfig, varied: Sequence[str]) -> str:
+def _place(config: RunConfig, varied: Sequence[str]) -> str:
     """TASK/LEARNER, the folder of a run; the learner's name has the settings that a grid varies."""
     learner = config.learner
     size = f"-k{learner.policy.experts}" if learner.has_experts else ""
@@ -186,15 +186,13 @@ def place(config: RunConfig, varied: Sequence[str]) -> str:
 
 
 def _tasks(tasks: list[Any], mistakes: Mistakes) -> list[str]:
-    found = []
+    ids = []
     if not tasks:
         mistakes.add("tasks", "there are none")
     for task in tasks:
-        try:
-            found.append(task_preset(task).task)
-        except InputError as error:
-            mistakes.add("tasks", error)
-    return found
+        with mistakes.caught("tasks"):
+            ids.append(task_preset(task, installed=False).task)
+    return ids
 
 
 def _algorithms(names: list[Any], mistakes: Mistakes) -> list[str]:
@@ -211,11 +209,10 @@ def _seeds(seeds: Values, mistakes: Mistakes) -> list[int]:
     if isinstance(seeds, int) and seeds > MOST_SEEDS:
         mistakes.add("seeds", f"{shortened(seeds)}, expected at most {MOST_SEEDS}")
         return []
-    values = list(range(seeds)) if isinstance(seeds, int) else listed(seeds)
+    values = list(range(seeds)) if isinstance(seeds, int) else as_list(seeds)
     good = [s for s in values if type(s) is int and 0 <= s < 2**63]
     if not good or good != values or isinstance(seeds, bool):
-        expected = "expected how many (3) or which ([0, 1, 2])"
-        mistakes.add("seeds", f"{shortened(seeds)}, {expected}")
+        mistakes.add("seeds", f"{shortened(seeds)}, expected how many (3) or which ([0, 1, 2])")
     elif len(set(good)) < len(good):
         mistakes.add("seeds", f"{shortened(seeds)}, the same seed twice")
     return good
@@ -224,7 +221,7 @@ def _seeds(seeds: Values, mistakes: Mistakes) -> list[int]:
 def _dimensions(settings: Mapping[str, Any], mistakes: Mistakes) -> dict[str, list[Any]]:
     """The values of each setting; a setting that is itself a list needs a list of lists."""
     known, base = settings_of(RunConfig), RunConfig("Pendulum-v1")
-    found: dict[str, list[Any]] = {}
+    dimensions: dict[str, list[Any]] = {}
     for name, value in settings.items():
         if name in OWN:
             mistakes.add("settings", f"{name} is a dimension of its own: write {OWN[name]} = ...")
@@ -232,25 +229,21 @@ def _dimensions(settings: Mapping[str, Any], mistakes: Mistakes) -> dict[str, li
         if name not in known:
             mistakes.add("settings", unknown_setting(name, [n for n in known if n not in OWN]))
             continue
-        default: Any = base
-        for part in known[name]:
-            default = getattr(default, part)
-        values = listed(value)
+        default: Any = functools.reduce(getattr, known[name], base)
+        values = as_list(value)
         if isinstance(default, tuple) and not all(isinstance(v, list | tuple) for v in values):
             values = [value]
         if not values:
             mistakes.add("settings", f"{name} is an empty list, expected at least one value")
         good = [one for one in values if _is_good(name, one, mistakes)]
         if good:
-            found[name] = good
-    return found
+            dimensions[name] = good
+    return dimensions
 
 
 def _is_good(name: str, value: Any, mistakes: Mistakes) -> bool:
-    """On its own; what settings ask of each other is checked where they meet, in a run."""
-    try:
+    """Whether a value is good by itself; combinations of settings are checked in each run."""
+    with mistakes.caught("settings"):
         with_settings(RunConfig("Pendulum-v1"), {"algorithm": "ppo", name: value})
-    except InputError as error:
-        mistakes.add("settings", error)
-        return False
-    return True
+        return True
+    return False

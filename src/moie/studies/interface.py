@@ -14,11 +14,12 @@ from moie.stopping import stoppable
 if TYPE_CHECKING:
     from moie.studies.declaration import Planned, Study, Values
     from moie.studies.status import RunStatus
+    from moie.studies.subset import Part
 
 
 @dataclass(frozen=True, repr=False)
 class StudyRuns:
-    """A study on disk: its folder, and how its runs, or those that were asked for, are doing."""
+    """A study on disk: its folder, and the state of its runs, or of the chosen ones."""
 
     path: Path
     name: str
@@ -26,7 +27,7 @@ class StudyRuns:
     misfits: list[str] = field(default_factory=list)
     """Runs that the study would refuse, and why."""
     damaged: list[str] = field(default_factory=list)
-    """What is wrong with the metrics of runs."""
+    """Damage to the metrics of runs."""
 
     def __repr__(self) -> str:
         counts = Counter(status.state for status in self.statuses)
@@ -42,7 +43,7 @@ class StudyRuns:
     @property
     def failed(self) -> list[RunStatus]:
         """Runs that were given up."""
-        return [status for status in self.statuses if status.state == "failed"]
+        return [status for status in self.unfinished if status.state == "failed"]
 
     def compare(
         self,
@@ -59,11 +60,11 @@ def _study(
     study: str | os.PathLike[str] | Study,
     out: str | os.PathLike[str] | None,
     iterations: int | None,
-    part: dict[str, Values | None],
+    part: Part,
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
-    """Folder, declaration, all its runs, and those that are meant."""
+    """Folder, declaration, all its runs, and the chosen ones."""
     from moie.studies.declaration import Study, plan
-    from moie.studies.subset import part_of, with_iterations
+    from moie.studies.subset import with_iterations
     from moie.studies.toml_file import load as load_study
 
     if isinstance(study, Study):
@@ -71,7 +72,7 @@ def _study(
     else:
         declared, planned = load_study(os.fspath(study))
     folder = Path("runs") / declared.name if out is None else Path(out)
-    meant = with_iterations(part_of(planned, **part), iterations)
+    meant = with_iterations(part.of(planned), iterations)
     return folder, declared, planned, meant
 
 
@@ -108,9 +109,10 @@ def study(
     from moie.studies.cluster.ray_cluster import Resources
     from moie.studies.conduct import prepare, run_study
     from moie.studies.progress import StudyProgress
+    from moie.studies.subset import Part
 
     resources = Resources(address, cpus, cpus_per_run, worker_timeout)
-    part = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
+    part = Part(tasks, algorithms, experts, seeds)
     folder, declared, planned, meant = _study(study, out, iterations, part)
     with stoppable() as check:
         prepare(folder, declared, planned, meant, resources)
@@ -131,14 +133,14 @@ def study_status(
     seeds: Values | None = None,
 ) -> StudyRuns:
     """How far a study is, wherever it runs. The arguments are those of `moie.study`."""
-    from moie.studies.folder import misfits
-    from moie.studies.status import damage, look
+    from moie.studies.status import damage, look, misfits
+    from moie.studies.subset import Part
 
-    part = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
+    part = Part(tasks, algorithms, experts, seeds)
     folder, declared, _, meant = _study(study, out, iterations, part)
     statuses = [look(folder, one) for one in meant]
     damaged = [text for one in meant for text in damage(folder, one)]
-    return StudyRuns(folder, declared.name, statuses, misfits(folder, meant).found, damaged)
+    return StudyRuns(folder, declared.name, statuses, misfits(folder, meant).lines, damaged)
 
 
 def compare(
@@ -148,8 +150,7 @@ def compare(
     steps: int | None = None,
     quiet: bool = False,
 ) -> Path:
-    """Compare the runs of a folder, or of a file of curves. Returns the path of the page that shows
-    it.
+    """Compare the runs of a folder, or of a file of curves, and return the path of the page.
 
     Args:
         path: a study's folder, any folder of runs, or a .parquet file of curves or evaluations.
@@ -162,11 +163,10 @@ def compare(
     """
     need("pandas", "pyarrow", "scipy")
     from moie.comparison.write import compare as compare_runs
-    from moie.learn.config import require
     from moie.present.stages import Stages
+    from moie.runs.config import whole
 
-    good = steps is None or (isinstance(steps, int) and steps >= 1)
-    require(good, "steps", steps, "at least 1")
+    steps = None if steps is None else whole("steps", steps)
     with stoppable() as check:
         folder = None if out is None else Path(out)
         paths = [Path(one) for one in (path, *more)]

@@ -5,17 +5,18 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from moie.present.stages import console
 from moie.runs.progress import clock
 from moie.studies.status import RunStatus, State, seconds_left
 from moie.terminal import printable, printable_lines
 
 MOST_SHOWN = 20
-"""Running runs in the table."""
+"""Number of running runs in the table."""
 
 
 def headline(statuses: Sequence[RunStatus], slots: int) -> str:
@@ -53,7 +54,7 @@ def table(statuses: Sequence[RunStatus], most: int = MOST_SHOWN) -> Table:
 
 
 def report(name: str, statuses: Sequence[RunStatus]) -> str:
-    """The same as text, for a study that runs elsewhere: as many runs at a time as are running."""
+    """The same as text, for a study that runs elsewhere; it goes on with as many runs at a time."""
     running = [status for status in statuses if status.state == "running"]
     failed = [status for status in statuses if status.state == "failed"]
     lines = [f"{name}: {headline(statuses, len(running) or 1)}"]
@@ -66,18 +67,18 @@ class StudyProgress:
     """Shows how the runs are doing."""
 
     def __init__(self, name: str, quiet: bool = False, every: float = 10.0):
-        """`every`: seconds between two plain lines, at the least."""
-        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        """`every`: least number of seconds between two plain lines."""
+        self._console = console(quiet)
         self._name, self._every, self._last = name, every, -1e9
         self._live: Live | None = None
 
     def note(self, text: str) -> None:
-        """A line beside the progress."""
+        """Print a line beside the progress."""
         self._console.print(Text(printable_lines(text)), soft_wrap=True)
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        """While the study goes on."""
+        """Keep the table on the screen while the study goes on."""
         if not self._console.is_terminal:
             yield
             return
@@ -87,11 +88,11 @@ class StudyProgress:
 
     @property
     def is_due(self) -> bool:
-        """Whether there is something to show now: looking at many runs costs time, too."""
+        """Whether to show the state now: reading that of many runs takes time."""
         return self._live is not None or time.monotonic() - self._last > self._every
 
     def show(self, statuses: Sequence[RunStatus], slots: int) -> None:
-        """The present state."""
+        """Show the present state."""
         text = f"{self._name}: {headline(statuses, slots)}"
         if self._live is not None:
             self._live.update(Group(Text(printable(text)), table(statuses)))

@@ -1,5 +1,4 @@
-"""How far the runs of a study are. It is read from their directories alone, so that it can be told
-from anywhere that sees the files, whoever works on them."""
+"""A study's folder: whether it fits the study, and how far its runs are, from files alone."""
 
 import contextlib
 from collections import defaultdict
@@ -8,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT
 from moie.errors import InputError
 from moie.files import DAMAGE, as_json, parse_json, read_bytes, write_bytes, writing
+from moie.runs.config import differences
 from moie.runs.disk.directory import RunDirectory
-from moie.runs.disk.metrics import read, read_last
-from moie.studies.declaration import Planned
+from moie.runs.disk.metrics import Row, read, read_last
+from moie.studies.declaration import Mistakes, Planned
 
 State = Literal["waiting", "running", "stopped", "failed", "done"]
 PACE_ROWS = 20
@@ -20,7 +21,7 @@ PACE_ROWS = 20
 
 @dataclass(frozen=True)
 class RunStatus:
-    """Of one run. "stopped": begun, and nobody works on it."""
+    """The state of a run. "stopped": begun, and nobody works on it."""
 
     name: str
     state: State
@@ -30,7 +31,7 @@ class RunStatus:
     value: float | None = None
     """Return of the last evaluation with sampled actions."""
     pace: float | None = None
-    """Seconds an iteration."""
+    """Seconds per iteration."""
     error: str = ""
 
     @property
@@ -38,8 +39,42 @@ class RunStatus:
         return None if self.pace is None else self.pace * (self.wanted - self.iteration)
 
 
+def check_folder(folder: Path, name: str) -> None:
+    """InputError if the folder is a run, or belongs to another study or program."""
+    if (folder / "run.json").exists():
+        raise InputError(f"{folder} is a run, not the folder of a study; choose another --out")
+    file = folder / STUDY_FILE
+    if not file.exists():
+        return
+    content = None
+    with contextlib.suppress(*DAMAGE):
+        content = parse_json(read_bytes(file))
+    if not isinstance(content, dict) or content.get("format") != STUDY_FORMAT:
+        raise InputError(f"{file} was not written by moie study; choose another --out")
+    if content.get("name") != name:
+        raise InputError(
+            f"{folder} is the folder of the study {content.get('name')!r}, not of {name!r}; choose "
+            "another --out"
+        )
+
+
+def misfits(folder: Path, planned: list[Planned]) -> Mistakes:
+    """Runs that exist already, but were made with other settings."""
+    mistakes = Mistakes()
+    for one in planned:
+        path = folder / one.name
+        if not (path / "run.json").exists():
+            if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+                mistakes.add(one.name, "exists and is not a run")
+            continue
+        with mistakes.caught(one.name):
+            for name, old, new in differences(RunDirectory(path).read_config(), one.config):
+                mistakes.add(one.name, f"was made with {name} = {old}, the study wants {new}")
+    return mistakes
+
+
 def failure_file(folder: Path, name: str) -> Path:
-    """Where the error of a run that was given up is kept."""
+    """The file with the error of a run that was given up."""
     return folder / "failures" / f"{name.replace('/', '--')}.json"
 
 
@@ -51,7 +86,7 @@ def write_failure(folder: Path, name: str, content: dict[str, Any]) -> None:
 
 
 def forget_failures(folder: Path, planned: Iterable[Planned]) -> None:
-    """Runs that were given up may be tried again."""
+    """Let runs that were given up be tried again."""
     for one in planned:
         file = failure_file(folder, one.name)
         with writing(file):
@@ -59,10 +94,10 @@ def forget_failures(folder: Path, planned: Iterable[Planned]) -> None:
 
 
 def look(folder: Path, planned: Planned) -> RunStatus:
-    """At one run."""
+    """The state of one run."""
     run, wanted = RunDirectory(folder / planned.name), planned.config.iterations
-    rows: list[dict[str, Any]] = []
-    with contextlib.suppress(InputError):  # `damage` tells
+    rows: list[Row] = []
+    with contextlib.suppress(InputError):  # `damage` reports it
         rows = read_last(run.metrics_file)
     error = _error(failure_file(folder, planned.name))
     state: State = "waiting"
@@ -84,7 +119,7 @@ def look(folder: Path, planned: Planned) -> RunStatus:
 
 
 def damage(folder: Path, planned: Planned) -> list[str]:
-    """What is wrong with the metrics of a run."""
+    """Everything that is wrong with the metrics of a run."""
     file = RunDirectory(folder / planned.name).metrics_file
     try:
         return [f"{planned.name}: {file.name}: {problem}" for problem in read(file).problems]
@@ -99,8 +134,8 @@ def _error(file: Path) -> str:
         return ""
 
 
-def _pace(rows: list[dict[str, Any]]) -> float | None:
-    """Over the last few iterations."""
+def _pace(rows: list[Row]) -> float | None:
+    """Seconds per iteration over the last few."""
     timed = [row for row in rows if row.get("seconds_total") is not None][-PACE_ROWS:]
     if len(timed) < 2:
         return None
@@ -109,7 +144,7 @@ def _pace(rows: list[dict[str, Any]]) -> float | None:
 
 
 def seconds_left(statuses: Sequence[RunStatus], slots: int) -> float | None:
-    """For all that is not done nor failed, so many at a time; None while no run has a pace."""
+    """Time until no run is left to make, so many at a time; None while no run has a pace."""
     usual = _usual(statuses)
     if not usual:
         return None
@@ -123,15 +158,16 @@ def seconds_left(statuses: Sequence[RunStatus], slots: int) -> float | None:
 
 
 def _likes(status: RunStatus) -> list[str]:
-    """Runs like it: of the same task and learner, of the task, all."""
+    """Groups of similar runs, the closest first: same task and learner, same task, all."""
     task, _, rest = status.name.partition("/")
     return [f"{task}/{rest.partition('/')[0]}", task, ""]
 
 
 def _usual(statuses: Iterable[RunStatus]) -> dict[str, float]:
-    """Mean pace of runs that are alike."""
+    """Mean pace of each group of similar runs."""
     paces: dict[str, list[float]] = defaultdict(list)
     for status in statuses:
-        for like in _likes(status) if status.pace is not None else []:
-            paces[like].append(status.pace or 0.0)
+        if status.pace is not None:
+            for like in _likes(status):
+                paces[like].append(status.pace)
     return {like: sum(some) / len(some) for like, some in paces.items()}

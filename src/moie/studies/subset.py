@@ -1,43 +1,52 @@
 """A part of a study: some of its tasks, algorithms, experts or seeds, or fewer iterations."""
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from moie.environments import tasks
 from moie.errors import InputError
 from moie.learn.config import require
 from moie.runs.config import RunConfig
-from moie.studies.declaration import OWN, Planned, Values, listed
+from moie.runs.presets import full_id
+from moie.studies.declaration import Planned, Values, as_list
 
 
-def part_of(planned: list[Planned], **chosen: Values | None) -> list[Planned]:
-    """The runs with the chosen values; a value that no run has is a mistake."""
-    found = planned
-    for dimension, given in chosen.items():
-        if given is None:
-            continue
-        values = listed(given)
-        require(bool(values), dimension, given, "at least one")
-        if dimension == "tasks":
-            values = [tasks.resolve(task) for task in values]
-        present = {_value(one.config, dimension) for one in planned}
-        for value in values:
-            expected = ", ".join(str(v) for v in sorted(present, key=str) if v is not None)
-            require(value in present, dimension, value, f"some of those in the study: {expected}")
-        # learners without experts have no number of them to choose
-        found = [p for p in found if _value(p.config, dimension) in (*values, None)]
-    if not found:
-        asked = [f"{name} {given}" for name, given in chosen.items() if given is not None]
-        raise InputError(f"no run of the study has all of {', '.join(asked)}")
-    return found
+@dataclass(frozen=True)
+class Part:
+    """The chosen values of each dimension; None stands for all."""
+
+    tasks: Values | None = None
+    algorithms: Values | None = None
+    experts: Values | None = None
+    seeds: Values | None = None
+
+    def of(self, planned: list[Planned]) -> list[Planned]:
+        """The runs with the chosen values; InputError for a value that no run has."""
+        part = planned
+        chosen = {name: given for name, given in vars(self).items() if given is not None}
+        for dimension, given in chosen.items():
+            values = as_list(given)
+            require(bool(values), dimension, given, "at least one")
+            if dimension == "tasks":
+                values = [full_id(task) for task in values]
+            present = {_value(one.config, dimension) for one in planned}
+            for value in values:
+                known = ", ".join(str(v) for v in sorted(present, key=str) if v is not None)
+                require(value in present, dimension, value, f"some of those in the study: {known}")
+            # learners without experts have no number of them to choose
+            part = [p for p in part if _value(p.config, dimension) in (*values, None)]
+        if not part:
+            asked = ", ".join(f"{name} {given}" for name, given in chosen.items())
+            raise InputError(f"no run of the study has all of {asked}")
+        return part
 
 
-def _value(config: RunConfig, dimension: str) -> Any:
+def _value(config: RunConfig, dimension: str) -> str | int | None:
     learner = config.learner
-    if dimension == OWN["experts"]:
-        return learner.policy.experts if learner.has_experts else None
-    values = {"tasks": config.task, "algorithms": learner.algorithm, "seeds": config.seed}
-    return values[dimension]
+    return {
+        "tasks": config.task,
+        "algorithms": learner.algorithm,
+        "experts": learner.policy.experts if learner.has_experts else None,
+        "seeds": config.seed,
+    }[dimension]
 
 
 def with_iterations(planned: list[Planned], iterations: int | None) -> list[Planned]:

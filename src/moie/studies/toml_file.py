@@ -9,25 +9,25 @@ from typing import Any
 
 from moie.errors import InputError, shortened
 from moie.files import read_bytes, reading
-from moie.studies.declaration import Grid, Mistakes, Planned, Study, plan
+from moie.studies.declaration import Grid, Mistakes, Planned, Study, as_list, plan
 
 SHIPPED = files("moie.studies") / "shipped"
 GRID = tuple(item.name for item in fields(Grid))
 KNOWN = ("name", "description", *GRID, "grid")
 LARGEST = 2**20
 """Bytes of a study's file."""
-LISTS = {"tasks": (str,), "algorithms": (str,), "experts": (int,), "seeds": (int,)}
+NAMES, NUMBERS = (str, "a name or a list of names"), (int, "a whole number or a list of them")
+LISTS = {"tasks": NAMES, "algorithms": NAMES, "experts": NUMBERS, "seeds": NUMBERS}
+"""Type of the values of each dimension, and what was expected."""
 
 
 def shipped() -> list[str]:
     """Names of the studies that come with the package."""
-    return sorted(
-        item.name.removesuffix(".toml") for item in SHIPPED.iterdir() if item.name.endswith(".toml")
-    )
+    return sorted(Path(file.name).stem for file in SHIPPED.iterdir())
 
 
 def load(name: str) -> tuple[Study, list[Planned]]:
-    """A study and its runs, by name or from a file; InputError with all mistakes together."""
+    """A study and its runs, by name or from a file; InputError with all mistakes."""
     if name in shipped():
         return from_toml((SHIPPED / f"{name}.toml").read_text(), name, f"study {name}")
     path = Path(name)
@@ -41,7 +41,7 @@ def load(name: str) -> tuple[Study, list[Planned]]:
 
 
 def from_toml(text: str, name: str, what: str) -> tuple[Study, list[Planned]]:
-    """Top-level keys hold for all grids; each `[[grid]]` may add to them or replace them."""
+    """A study and its runs; each `[[grid]]` may add to the top-level keys or replace them."""
     with reading(f"{what} is not TOML"):
         content = tomllib.loads(text)
     mistakes = Mistakes()
@@ -80,26 +80,18 @@ def _known(table: dict[str, Any], known: tuple[str, ...], where: str, mistakes: 
 def _grid(shared: dict[str, Any], table: dict[str, Any], where: str, mistakes: Mistakes) -> Grid:
     _known(table, GRID, where, mistakes)
     values = shared | {key: value for key, value in table.items() if key in GRID}
-    settings = values.pop("settings", {})
-    if not isinstance(settings, dict):
-        if "settings" in table:
-            mistakes.add(f"{where}settings", f"{shortened(settings)}, expected a table: [settings]")
-        settings = {}
-    above = shared.get("settings", {})
-    if not isinstance(above, dict):
-        mistakes.add("settings", f"{shortened(above)}, expected a table: [settings]")
-    elif "settings" in table:
-        settings = above | settings
-    for key, kinds in LISTS.items():
+    settings: dict[str, Any] = {}
+    for place, given in (("", shared), (where, table)):
+        part = given.get("settings", {})
+        if isinstance(part, dict):
+            settings |= part
+        else:
+            mistakes.add(f"{place}settings", f"{shortened(part)}, expected a table: [settings]")
+    for key, (kind, expected) in LISTS.items():
         value = values.get(key, [])
-        each = value if isinstance(value, list) else [value]
-        if not all(isinstance(one, kinds) and not isinstance(one, bool) for one in each):
-            mistakes.add(f"{where}{key}", f"{shortened(value)}, expected {_kind(kinds[0])}")
+        if not all(isinstance(one, kind) and type(one) is not bool for one in as_list(value)):
+            mistakes.add(f"{where}{key}", f"{shortened(value)}, expected {expected}")
             values.pop(key)
             if key == "tasks":
                 values["tasks"] = "pendulum"  # so that no second mistake follows from this
-    return Grid(**values, settings=settings)
-
-
-def _kind(kind: type) -> str:
-    return "a name or a list of names" if kind is str else "a whole number or a list of them"
+    return Grid(**values | {"settings": settings})

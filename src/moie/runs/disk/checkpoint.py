@@ -4,8 +4,7 @@ checkpoints/000030/learner.safetensors   every array of the learner's state
 checkpoints/000030/policy.safetensors    the policy file of that moment
 checkpoints/000030/evaluate-000020.safetensors   a policy whose evaluation is under way
 checkpoints/000030/checkpoint.json       counters, rows of the metrics that wait for an evaluation,
-                                         the run's configuration, a digest of each file, and one of
-                                         all of that
+                                         the run's configuration, digests of each file and of all
 """
 
 import hashlib
@@ -31,10 +30,11 @@ from moie.policy import file as policy_file
 from moie.policy.base import Policy
 from moie.runs.config import RunConfig, from_json, to_json
 from moie.runs.disk.directory import present
+from moie.runs.disk.metrics import Row
 
 KEPT_CHECKPOINTS = 2
 FORMAT, VERSION = "moie-checkpoint", 2
-"""Version 1, which says nothing of its version, has no digest of all and no configuration."""
+"""Version 1 names no version, and has neither a digest of all nor a configuration."""
 LEARNER, POLICY = "learner.safetensors", "policy.safetensors"
 NAMES = re.compile(r"(learner|policy|evaluate-[0-9]{6,18})\.safetensors")
 """Files that a checkpoint may have."""
@@ -60,15 +60,15 @@ class Counters:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """What a run goes on from."""
+    """The state of a run after an iteration, from which it can go on."""
 
     learner: dict[str, np.ndarray]
     policy: Policy
     counters: Counters
-    waiting: tuple[tuple[dict[str, Any], Policy | None], ...] = ()
+    waiting: tuple[tuple[Row, Policy | None], ...] = ()
     """Rows of the metrics that are not written yet, with the policy that is being evaluated."""
     config: RunConfig | None = None
-    """Of the run; older checkpoints have none."""
+    """Configuration of the run; older checkpoints have none."""
 
 
 def to_arrays(tree: object) -> dict[str, np.ndarray]:
@@ -89,21 +89,21 @@ def from_arrays(template: Tree, arrays: dict[str, np.ndarray]) -> Tree:
         name = jax.tree_util.keystr(path)
         is_key = jnp.issubdtype(like.dtype, jax.dtypes.prng_key)
         expected = jax.random.key_data(like) if is_key else like
-        found = arrays.get(name)
-        if found is None or found.shape != expected.shape or found.dtype != expected.dtype:
-            shape = None if found is None else found.shape
+        array = arrays.get(name)
+        if array is None or array.shape != expected.shape or array.dtype != expected.dtype:
+            shape = None if array is None else array.shape
             raise FileError(
                 f"the checkpoint does not fit the run's configuration: {name} has shape {shape}, "
                 f"expected {expected.shape}"
             )
-        value = jnp.asarray(found)
+        value = jnp.asarray(array)
         return jax.random.wrap_key_data(value) if is_key else value
 
     return jax.tree_util.tree_map_with_path(leaf, template)
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write one, then remove all but the last two."""
+    """Write a checkpoint, then remove all but the last two."""
     files = {
         LEARNER: save_tensors(checkpoint.learner),
         POLICY: policy_file.to_bytes(checkpoint.policy),
@@ -124,7 +124,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
     }
     files["checkpoint.json"] = as_json(note | {"digest": _digest_of_note(note)})
     path = folder / f"{checkpoint.counters.iteration:06d}"
-    if path.exists():  # damaged: a whole one would have been gone on from
+    if path.exists():  # it is damaged, or the run would have gone on from it
         shutil.rmtree(path)
     write_folder(path, files)
     for old in present(folder)[:-KEPT_CHECKPOINTS]:
@@ -136,32 +136,35 @@ def _digest(content: bytes) -> str:
 
 
 def _digest_of_note(note: dict[str, Any]) -> str:
-    """Of all but the digest itself, however it is laid out in the file."""
+    """Digest of all but the digest itself, whatever the layout of the file."""
     rest = {name: value for name, value in note.items() if name != "digest"}
     return _digest(json.dumps(rest, sort_keys=True).encode())
 
 
 def load(path: Path) -> Checkpoint:
-    """Read one; FileError if it is damaged or not ours."""
+    """Read a checkpoint; FileError if it is damaged or not ours."""
     with reading(f"{path} is not a moie checkpoint"):
         note = _note(path)
         files = _files(path, note)
-        waiting = tuple(
-            (dict(one["row"]), _policy(files, one["policy"], path))
+        policies = {
+            name: policy_file.from_bytes(content, path / name)
+            for name, content in files.items()
+            if name != LEARNER
+        }
+        waiting = (
+            (dict(one["row"]), None if one["policy"] is None else policies[one["policy"]])
             for one in note.get("waiting", ())
         )
         config = note.get("config")
-        policy = _policy(files, POLICY, path)
-        assert policy is not None
-        found = Checkpoint(
+        checkpoint = Checkpoint(
             _tensors(files[LEARNER]),
-            policy,
+            policies[POLICY],
             Counters(**note["counters"]),
-            waiting,
+            tuple(waiting),
             None if config is None else from_json(config),
         )
-        _check(found, path)
-        return found
+        _check(checkpoint, path)
+        return checkpoint
 
 
 def _note(path: Path) -> dict[str, Any]:
@@ -177,7 +180,7 @@ def _note(path: Path) -> dict[str, Any]:
 
 
 def _files(path: Path, note: dict[str, Any]) -> dict[str, bytes]:
-    """The content of all files, each as its digest says."""
+    """The content of all files, checked against their digests."""
     files = {}
     for name, digest in dict(note["sha256"]).items():
         if not NAMES.fullmatch(name):
@@ -188,49 +191,41 @@ def _files(path: Path, note: dict[str, Any]) -> dict[str, bytes]:
     return files
 
 
-def _policy(files: dict[str, bytes], name: str | None, path: Path) -> Policy | None:
-    return None if name is None else policy_file.from_bytes(files[name], path / name)
-
-
 def _tensors(content: bytes) -> dict[str, np.ndarray]:
-    """Of the learner; numbers that are not finite are nothing to go on from."""
+    """Arrays of the learner; a run cannot go on from numbers that are not finite."""
     try:
-        found = load_tensors(content)
+        arrays = load_tensors(content)
     except SafetensorError as error:
         raise ValueError(f"{LEARNER} cannot be read: {error}") from error
-    for name, array in found.items():
+    for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise ValueError(f"the learner's {name} holds numbers that are not finite")
-    return found
+    return arrays
 
 
-def _check(found: Checkpoint, path: Path) -> None:
-    """Folder, counters, learner, policy and waiting rows are of the same moment."""
-    done, steps = found.counters.iteration, found.counters.steps
-    learned = found.learner[".iteration"]
-    trained = found.policy.trained
+def _check(checkpoint: Checkpoint, path: Path) -> None:
+    """ValueError unless folder, counters, learner, policy and waiting rows belong together."""
+    done, steps = checkpoint.counters.iteration, checkpoint.counters.steps
+    learned = checkpoint.learner[".iteration"]
+    trained = checkpoint.policy.trained
     said: dict[str, tuple[Any, Any]] = {
         "the folder's name": (path.name, f"{done:06d}"),
         "the learner's iteration": (learned.tolist(), done),
         "the policy's iterations": (trained.get("iterations", done), done),
         "the policy's steps": (trained.get("steps", steps), steps),
     }
-    rows = [row for row, _ in found.waiting]
+    rows = [row for row, _ in checkpoint.waiting]
     if rows:
-        numbers = [row["iteration"] for row in rows]
-        first = done - len(rows)
-        said["the iterations of waiting rows"] = (numbers, list(range(first, done)))
+        numbers, expected = [row["iteration"] for row in rows], range(done - len(rows), done)
+        said["the iterations of waiting rows"] = (numbers, list(expected))
         said["the last waiting row's steps"] = (rows[-1]["steps"], steps)
-    for what, (value, expected) in said.items():
-        if value != expected:
-            raise ValueError(f"{what}: {shortened(value)}, expected {expected} as the counters say")
+    for what, (value, told) in said.items():
+        if value != told:
+            raise ValueError(f"{what}: {shortened(value)}, expected {told} as the counters say")
 
 
 def load_latest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest one that is whole, and what was wrong with any newer ones.
-
-    FileError where there are checkpoints but none is whole.
-    """
+    """The newest intact checkpoint, and the errors of newer ones; FileError if all are damaged."""
     wrong: list[str] = []
     for path in reversed(present(folder)):
         try:

@@ -48,16 +48,16 @@ PACKAGES = (
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of every package that can change a result."""
-    found = {"python": platform.python_version()}
+    """Versions of Python and of every package that can change a result."""
+    known = {"python": platform.python_version()}
     for package in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
+            known[package] = importlib.metadata.version(package)
+    return known
 
 
 def host() -> dict[str, str | int]:
-    """What kind of machine this is; nothing that names it."""
+    """The kind of machine this is; nothing that identifies it."""
     return {
         "system": platform.system(),
         "machine": platform.machine(),
@@ -66,7 +66,7 @@ def host() -> dict[str, str | int]:
     }
 
 
-def _content(
+def _run_json(
     config: RunConfig, started_with: dict[str, str], started_on: dict[str, str | int]
 ) -> bytes:
     facts = {"versions": started_with, "host": started_on}
@@ -75,47 +75,41 @@ def _content(
 
 def present(checkpoints: Path) -> list[Path]:
     """Checkpoints in their folder, oldest first. Other names are not ours."""
-    found = (path for path in checkpoints.glob("[0-9]*") if path.is_dir())
-    ours = (path for path in found if re.fullmatch("[0-9]{6}|[1-9][0-9]{6,17}", path.name))
-    return sorted(ours, key=lambda path: int(path.name))
+    ours = re.compile("[0-9]{6}|[1-9][0-9]{6,17}")
+    folders = (p for p in checkpoints.glob("[0-9]*") if p.is_dir() and ours.fullmatch(p.name))
+    return sorted(folders, key=lambda path: int(path.name))
+
+
+class _Part:
+    """A file or folder in a run directory."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, run: "RunDirectory", kind: object) -> Path:
+        return run.path / self._name
 
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """Where the parts of a run lie."""
+    """The paths of a run's parts, and its configuration file."""
 
     path: Path
 
-    @property
-    def config_file(self) -> Path:
-        return self.path / "run.json"
-
-    @property
-    def metrics_file(self) -> Path:
-        return self.path / "metrics.jsonl"
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
-
-    @property
-    def policy_file(self) -> Path:
-        return self.path / "policy.safetensors"
-
-    @property
-    def tensorboard(self) -> Path:
-        return self.path / "tensorboard"
-
-    @property
-    def fault_file(self) -> Path:
-        return self.path / "fault.json"
+    config_file = _Part("run.json")
+    metrics_file = _Part("metrics.jsonl")
+    checkpoints = _Part("checkpoints")
+    policy_file = _Part("policy.safetensors")
+    tensorboard = _Part("tensorboard")
+    fault_file = _Part("fault.json")
+    lock_file = _Part("run.lock")
 
     @classmethod
     def create(cls, path: Path, config: RunConfig) -> "RunDirectory":
-        """A new run; an existing one is never overwritten. It appears as a whole."""
+        """Make a new run, which appears as a whole; an existing one is never overwritten."""
         cls.check_free(path)
         try:
-            content = _content(config, versions(), host())
+            content = _run_json(config, versions(), host())
             write_folder(path, {"run.json": content}, folders=("checkpoints",))
         except InputError:
             cls.check_free(path)  # another process may have been faster
@@ -135,47 +129,47 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path) -> "RunDirectory":
-        """An existing run."""
+        """Open an existing run."""
         run = cls(path)
         if not run.config_file.is_file():
             raise FileError(f"{path} is not a run: there is no {run.config_file.name} in it")
         return run
 
     def change_config(self, config: RunConfig) -> None:
-        """Another configuration; versions and host stay those that the run was started with."""
-        write_bytes(self.config_file, _content(config, self.started_with(), self.started_on()))
+        """Write another configuration; versions and host stay those of the start."""
+        write_bytes(self.config_file, _run_json(config, self.started_with(), self.started_on()))
 
     def read_config(self) -> RunConfig:
-        """The configuration that the run has."""
-        with self._reading():
-            return from_json(self._content()["config"])
+        """The configuration of the run."""
+        with self._content() as content:
+            return from_json(content["config"])
 
     def started_with(self) -> dict[str, str]:
         """Versions of the packages that the run was started with."""
-        with self._reading():
-            return self._facts("versions")
+        return self._facts("versions")
 
     def started_on(self) -> dict[str, str | int]:
         """The kind of machine that the run was started on."""
-        with self._reading():
-            return self._facts("host")
+        return self._facts("host")
 
-    def _reading(self) -> contextlib.AbstractContextManager[None]:
-        return reading(f"{self.config_file} cannot be read")
-
-    def _content(self) -> dict[str, Any]:
-        content = parse_json(read_bytes(self.config_file, LARGEST))
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError("it was not written by moie")
-        return content
+    @contextlib.contextmanager
+    def _content(self) -> Iterator[dict[str, Any]]:
+        """The content of run.json; FileError where it, or what is read from it, is damaged."""
+        with reading(f"{self.config_file} cannot be read"):
+            content = parse_json(read_bytes(self.config_file, LARGEST))
+            if not isinstance(content, dict) or content.get("format") != FORMAT:
+                raise ValueError("it was not written by moie")
+            yield content
 
     def _facts(self, name: str) -> dict[str, Any]:
         """Texts and whole numbers by name; none in older runs."""
-        found = self._content().get(name, {})
-        good = isinstance(found, dict) and all(isinstance(v, str | int) for v in found.values())
-        if not good:
-            raise ValueError(f"{name} is {shortened(found)}, expected texts and whole numbers")
-        return found
+        with self._content() as content:
+            facts = content.get(name, {})
+            if not isinstance(facts, dict) or not all(
+                isinstance(value, str | int) for value in facts.values()
+            ):
+                raise ValueError(f"{name} is {shortened(facts)}, expected texts and whole numbers")
+            return facts
 
     def changed_versions(self) -> list[str]:
         """Packages that have another version now, or are gone: bits may differ from here on."""
@@ -187,27 +181,25 @@ class RunDirectory:
         ]
 
     def iterations_saved(self) -> int:
-        """In the newest checkpoint."""
-        found = present(self.checkpoints)
-        return int(found[-1].name) if found else 0
+        """Iterations of the newest checkpoint."""
+        return max((int(path.name) for path in present(self.checkpoints)), default=0)
 
     def remove(self) -> None:
-        """All that moie has written; the folder too, unless there is something else in it."""
+        """Remove all that moie has written; the folder too, unless it holds something else."""
         for folder in (self.tensorboard, self.checkpoints):
             shutil.rmtree(folder, ignore_errors=True)
         remove_leftovers(self.path)
         files = (self.metrics_file, self.policy_file, self.fault_file, self.config_file)
-        for file in (*files, self.path / "run.lock"):
+        for file in (*files, self.lock_file):
             file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.path.rmdir()
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """One process at a time works on a run; the lock ends with the process."""
-        lock_file = self.path / "run.lock"
-        with writing(lock_file):
-            file = open(lock_file, "w")  # noqa: SIM115  closed below, with the lock
+        """Keep other processes from working on the run; the lock ends with the process."""
+        with writing(self.lock_file):
+            file = open(self.lock_file, "w")  # noqa: SIM115  closed below, with the lock
         with file:
             for wait in (0.05, 0.2, None):  # `is_busy` of another process may hold it for a moment
                 try:
@@ -222,12 +214,10 @@ class RunDirectory:
     def is_busy(self) -> bool:
         """Whether a process is working on the run now."""
         try:
-            with open(self.path / "run.lock") as file:
+            with open(self.lock_file) as file:
                 system.lock(file, shared=True)
-        except BlockingIOError:
-            return True
-        except OSError:  # no lock yet
-            return False
+        except OSError as error:  # or there is no lock yet
+            return isinstance(error, BlockingIOError)
         return False
 
 

@@ -1,8 +1,11 @@
-"""metrics.jsonl as it is read: line by line, so that damage to one line takes no other away."""
+"""metrics.jsonl, read line by line so that damage stays local, and the same for TensorBoard."""
 
 import bisect
+import contextlib
+import json
 import math
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,52 +13,65 @@ from pathlib import Path
 from typing import Any
 
 from moie.errors import shortened
-from moie.files import DAMAGE, parse_json, read_bytes, reading, reason
+from moie.files import (
+    DAMAGE,
+    finite,
+    parse_json,
+    read_bytes,
+    reading,
+    reason,
+    write_bytes,
+    writing,
+)
 
 Row = dict[str, Any]
-SAID = 3
+"""Numbers by name, null where one is not finite. Their names depend on the algorithm."""
+MOST_NAMED = 3
 """Damaged lines, and gaps, that are named one by one."""
+GROUPS = {
+    "return": ("return", "length", "distance", "discounted"),
+    "trust_region": ("kl", "weight", "mean", "covariance", "entropy"),
+    "time": ("seconds", "steps"),
+}
+"""TensorBoard's groups of numbers, by the first word of their names."""
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """What a run has recorded. A last line that a killed process left unfinished is not part of
-    it."""
+    """The records of a run, without a last line that a killed process left unfinished."""
 
     lines: list[bytes]
-    found: dict[int, Row]
-    """The rows by their lines, counted from 0; iterations rise."""
+    by_line: dict[int, Row]
+    """Rows by the number of their line, from 0; iterations rise."""
     damaged: dict[int, str]
     """Why the other lines cannot be used."""
 
     @property
     def rows(self) -> list[Row]:
-        """All that can be read."""
-        return list(self.found.values())
+        """All rows that can be read."""
+        return list(self.by_line.values())
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the file."""
+        """Everything that is wrong with the file."""
         lines = [f"line {at + 1} cannot be read: {why}" for at, why in self.damaged.items()]
         numbers = [-1, *(row["iteration"] for row in self.rows)]
-        gaps = [
-            f"iteration {a + 1} is missing"
-            if b == a + 2
-            else f"iterations {a + 1} to {b - 1} are missing"
-            for a, b in pairwise(numbers)
-            if b > a + 1
+        gaps = [(a + 1, b - 1) for a, b in pairwise(numbers) if b > a + 1]
+        missing = [
+            f"iteration {a} is missing" if a == b else f"iterations {a} to {b} are missing"
+            for a, b in gaps
         ]
-        return [*_first(lines, "lines that cannot be read"), *_first(gaps, "gaps")]
+        return [*_first(lines, "lines that cannot be read"), *_first(missing, "gaps")]
 
     def before(self, iteration: int) -> list[bytes]:
         """The lines before the first row of this iteration or a later one, as they are."""
-        later = (at for at, row in self.found.items() if row["iteration"] >= iteration)
+        later = (at for at, row in self.by_line.items() if row["iteration"] >= iteration)
         return self.lines[: next(later, len(self.lines))]
 
 
 def _first(texts: list[str], what: str) -> list[str]:
-    more = len(texts) - SAID
-    return texts if more <= 0 else [*texts[:SAID], f"{more} more {what}"]
+    more = len(texts) - MOST_NAMED
+    return texts if more <= 0 else [*texts[:MOST_NAMED], f"{more} more {what}"]
 
 
 def read(path: Path) -> Metrics:
@@ -78,24 +94,24 @@ def read_last(path: Path, size: int = 65_536) -> list[Row]:
 
 def _parsed(pieces: list[bytes]) -> Metrics:
     """`pieces`: what line breaks separate; the last one is empty where the file is whole."""
-    found: dict[int, Row] = {}
+    rows: dict[int, Row] = {}
     damaged: dict[int, str] = {}
     for at, line in enumerate(pieces):
         try:
             if line.strip():
-                found[at] = _row(line)
+                rows[at] = _row(line)
         except DAMAGE as error:
             damaged[at] = reason(error)
     torn = len(pieces) - 1
     if damaged.pop(torn, None) or not pieces[torn].strip():
         pieces = pieces[:torn]
-    for at in _out_of_order(list(found), [row["iteration"] for row in found.values()]):
-        damaged[at] = f"iteration {found.pop(at)['iteration']} is out of order"
-    return Metrics(pieces, found, dict(sorted(damaged.items())))
+    for at in _out_of_order(list(rows), [row["iteration"] for row in rows.values()]):
+        damaged[at] = f"iteration {rows.pop(at)['iteration']} is out of order"
+    return Metrics(pieces, rows, dict(sorted(damaged.items())))
 
 
 def _row(line: bytes) -> Row:
-    """A line's numbers by name; ValueError where it is nothing that `Records` writes."""
+    """A line's numbers by name; ValueError for a line that `Records` would not write."""
     row = parse_json(line)
     if not isinstance(row, dict):
         raise ValueError(f"it is {shortened(row)}, expected an object")
@@ -118,8 +134,7 @@ def _is_number(value: object) -> bool:
 
 
 def _out_of_order(lines: Sequence[int], iterations: Sequence[int]) -> list[int]:
-    """The fewest lines without which the iterations rise: one wrong number must not take all that
-    follow away."""
+    """The fewest lines without which the iterations rise."""
     ends: list[int] = []  # smallest last iteration of a rising sequence, by its length
     heads: list[int] = []  # where that one is
     before: list[int] = []
@@ -136,8 +151,8 @@ def _out_of_order(lines: Sequence[int], iterations: Sequence[int]) -> list[int]:
 
 
 def learned_steps(rows: Sequence[Row], batch_steps: int) -> list[int]:
-    """For each row the steps that the policy had learned from which its evaluation is of: the one
-    that sampled the row's batch. The last row of a run has no batch."""
+    """For each row, the steps from which the evaluated policy had learned: it is the policy that
+    sampled the row's batch. The last row of a run has no batch."""
     steps = {row["iteration"]: row["steps"] for row in rows}
 
     def before(row: Row) -> int:
@@ -147,3 +162,68 @@ def learned_steps(rows: Sequence[Row], batch_steps: int) -> list[int]:
         return steps.get(row["iteration"] - 1, max(0, without))
 
     return [before(row) for row in rows]
+
+
+class Board:
+    """TensorBoard's event file, written in this thread: a full disk ends the thread that
+    tensorboardX writes in, and then everybody waits for it."""
+
+    FLUSH_EVERY = 10.0  # seconds
+
+    def __init__(self, folder: Path, first: int):
+        """`first`: TensorBoard forgets what older files of the run say from this iteration on."""
+        from tensorboardX.event_file_writer import EventsWriter
+        from tensorboardX.proto import event_pb2, summary_pb2
+
+        folder.mkdir(exist_ok=True)
+        self._event, self._summary = event_pb2.Event, summary_pb2.Summary
+        self._writer = EventsWriter(str(folder / "events"))
+        start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+        self._writer.write_event(self._event(wall_time=time.time(), step=first, session_log=start))
+        self._flushed = time.monotonic()
+
+    def write(self, row: Row) -> None:
+        """Write all numbers of a row of the metrics, in groups."""
+        values = []
+        for name, value in row.items():
+            if isinstance(value, int | float) and name != "iteration":
+                word = name.split("_")[0]
+                group = next((g for g, words in GROUPS.items() if word in words), "learning")
+                values.append(self._summary.Value(tag=f"{group}/{name}", simple_value=value))
+        summary, step = self._summary(value=values), row["iteration"]
+        self._writer.write_event(self._event(wall_time=time.time(), step=step, summary=summary))
+        if time.monotonic() - self._flushed > self.FLUSH_EVERY:
+            self._writer.flush()
+            self._flushed = time.monotonic()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class Records:
+    """The open metrics of a run."""
+
+    def __init__(self, path: Path, tensorboard: Path, iteration: int):
+        """Go on with an iteration; rows from there on are removed, as they are made again. Lines
+        before them stay as they are, readable or not."""
+        self._path, self._folder = path, tensorboard
+        write_bytes(path, b"".join(line + b"\n" for line in read(path).before(iteration)))
+        with writing(tensorboard):
+            self._board = Board(tensorboard, iteration)
+        self._file = open(path, "a")  # noqa: SIM115  closed by close()
+
+    def write(self, row: Row) -> None:
+        """Write a row; numbers that are not finite become null."""
+        row = finite(row)
+        with writing(self._path):
+            self._file.write(json.dumps(row) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        with writing(self._folder):
+            self._board.write(row)
+
+    def close(self) -> None:
+        """Close the files. What a full disk did not take is lost here; that was reported before."""
+        for part in (self._file, self._board):
+            with contextlib.suppress(OSError):
+                part.close()

@@ -1,9 +1,10 @@
 """The process that talks to Ray, `python -m moie.studies.cluster.driver`.
 
-Ray ends its driver where its own parts die, and prints what it thinks of it. So the driver is a
-process of its own: what it prints goes to a file, and when it ends, `supervision` starts another.
+Ray ends its driver when parts of Ray die, and prints about it. So the driver is a process of its
+own: what it prints goes to a file, and when it ends, `supervisor` starts another.
 """
 
+import functools
 import os
 import socket
 import sys
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from moie.errors import InputError, Stopped
-from moie.runs.config import from_json
 from moie.studies.cluster.ray_cluster import Resources, connected
 from moie.studies.cluster.scheduler import Execution
 from moie.studies.declaration import Planned
@@ -25,20 +25,19 @@ STOP = "stop"
 
 @dataclass(frozen=True)
 class Brief:
-    """What a driver has to know."""
+    """The study as it is sent to a driver."""
 
-    folder: str
-    runs: list[tuple[str, dict[str, Any]]]
-    """Names and configurations."""
+    folder: Path
+    planned: list[Planned]
     specs: dict[str, bytes]
-    """Of each task, see `rollout.specs`."""
-    resources: dict[str, Any]
+    """The specification of each task, see `environments.specs`."""
+    resources: Resources
     is_first: bool
     """No driver before it had a cluster."""
 
 
 class Line:
-    """Our end of the connection to the process that the user sees."""
+    """The driver's end of the connection to the process that the user sees."""
 
     def __init__(self, connection: Connection):
         self._connection = connection
@@ -49,10 +48,8 @@ class Line:
         except OSError:
             os._exit(1)  # nobody is there any more: Ray ends with us
 
-    def note(self, text: str) -> None:
-        self.tell("note", text)
-
     def beat(self, slots: int) -> None:
+        """Report the number of runs that there is room for; `Stopped` if the answer is STOP."""
         self.tell("slots", slots)
         try:
             if self._connection.poll() and self._connection.recv() == STOP:
@@ -62,18 +59,18 @@ class Line:
 
 
 def main() -> None:
-    """Work on the study that comes through the connection; say how it ended."""
+    """Work on the study that comes through the connection; report how it ended."""
     connection = Connection(socket.socket(fileno=int(sys.argv[1])).detach())
     line = Line(connection)
     brief: Brief = connection.recv()
-    folder = Path(brief.folder)
-    planned = [Planned(name, from_json(config)) for name, config in brief.runs]
+    folder, planned = brief.folder, brief.planned
     try:
-        with connected(Resources(**brief.resources), brief.specs) as cluster:
+        with connected(brief.resources, brief.specs) as cluster:
             line.tell("connected")
-            if brief.is_first:  # what was given up before gets another chance
+            if brief.is_first:  # runs that were given up before get another chance
                 forget_failures(folder, planned)
-            Execution(folder, planned, cluster, line.note, line.beat).go()
+            note = functools.partial(line.tell, "note")
+            Execution(folder, planned, cluster, note, line.beat).go()
         line.tell("end")
     except Stopped:
         line.tell("stopped")

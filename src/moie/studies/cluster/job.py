@@ -1,16 +1,15 @@
-"""What a process of the cluster does with one run. It starts it, or goes on with it, and comes back
-with how that ended: an error of one run must not end the study."""
+"""Work on one run in a process of the cluster. An error of one run must not end the study."""
 
 import dataclasses
 import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from moie.environments import specs
 from moie.errors import Busy, InputError, Stopped
-from moie.runs.config import differences, from_json
+from moie.runs.config import RunConfig, differences
 from moie.runs.disk.directory import RunDirectory
 from moie.runs.machinery import machinery
 
@@ -33,14 +32,14 @@ class Outcome:
 class Assignment:
     """One run, and how to work on it."""
 
-    path: str
-    config: dict[str, Any]
+    path: Path
+    config: RunConfig
     spec: bytes
-    """Of the task, as `specs.pack` gives it."""
+    """The task, as `specs.pack` gives it."""
     workers: int
     timeout: float
     foreign: tuple[str, ...] = ()
-    """Folders that Ray has added to where modules are looked for, and the user has not."""
+    """Folders that Ray, not the user, has added to the search path of modules."""
 
 
 def work(given: Assignment) -> Outcome:
@@ -65,7 +64,7 @@ def work(given: Assignment) -> Outcome:
 
 
 def _train_or_resume(given: Assignment) -> None:
-    path, wanted = Path(given.path), from_json(given.config)
+    path, wanted = given.path, given.config
     if not (path / "run.json").exists():
         try:
             RunDirectory.create(path, wanted)
@@ -86,7 +85,7 @@ def _train_or_resume(given: Assignment) -> None:
 
 
 def _node() -> str:
-    """The cluster's name for the machine that we are on; nothing outside a cluster."""
+    """The cluster's name for this machine; empty outside a cluster."""
     import ray
 
     return ray.get_runtime_context().get_node_id() if ray.is_initialized() else ""

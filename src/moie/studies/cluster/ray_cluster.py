@@ -1,4 +1,4 @@
-"""The only place that knows Ray: machines, processes that work on runs, and how these end."""
+"""The only module that knows Ray: machines, processes that work on runs, and how these end."""
 
 import contextlib
 import os
@@ -12,7 +12,6 @@ from typing import Any
 
 from moie.errors import ClusterError, InputError
 from moie.learn.config import require
-from moie.runs.config import to_json
 from moie.runs.machinery import check_timeout
 from moie.studies.cluster.job import Assignment, Outcome, work
 from moie.studies.declaration import Planned
@@ -23,17 +22,17 @@ REACH = 10.0
 TOKEN = (".ray", "auth_token")
 """Where Ray keeps the user's token, below the home directory."""
 OBJECT_STORE = 100 * 2**20
-"""Bytes: nothing but names and errors goes through it."""
+"""Bytes: only names and errors pass through it."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What a study may use. None of it changes a result."""
+    """The machines that a study may use. They do not change the result."""
 
     address: str | None = None
-    """Of the cluster to join; one is started here, and stopped at the end, without."""
+    """The cluster to join; default: one is started here, and stopped at the end."""
     cpus: int | None = None
-    """Of the cluster that is started here; as many as there are cores without."""
+    """CPUs of the cluster that is started here; default: number of cores."""
     cpus_per_run: int = 1
     """Also the number of processes that simulate for a run; its learner keeps to one thread."""
     worker_timeout: float = 300.0
@@ -43,27 +42,26 @@ class Resources:
         require(self.cpus_per_run >= 1, "cpus_per_run", self.cpus_per_run, "at least 1")
         check_timeout(self.worker_timeout)
         if self.address is not None and self.cpus is not None:
-            raise InputError("cpus is of a cluster that is started here; leave it out with address")
+            raise InputError("cpus is for a cluster started here; leave it out with address")
 
 
 class Cluster:
     """A Ray cluster that we are connected to."""
 
     def __init__(self, ray: Any, resources: Resources, specs: dict[str, bytes]):
-        """`specs`: of each task, what a process that has not registered it needs."""
+        """`specs`: for each task, what a process that has not registered it needs."""
         self._ray, self._resources, self._specs = ray, resources, specs
         self._work = ray.remote(
             num_cpus=resources.cpus_per_run, max_retries=0, scheduling_strategy="SPREAD"
         )(work)
         most = max(self._cpus(), default=0)
-        if 0 < most < resources.cpus_per_run:  # without any, more machines may be to come
-            raise InputError(
-                f"cpus_per_run is {resources.cpus_per_run}, the largest machine of the cluster "
-                f"has {most}"
-            )
+        if most > 0:  # machines may be still to come where there are none
+            expected = f"at most the {most} of the largest machine of the cluster"
+            fits = resources.cpus_per_run <= most
+            require(fits, "cpus_per_run", resources.cpus_per_run, expected)
 
     def _cpus(self) -> list[int]:
-        """Of each machine."""
+        """CPUs of each machine."""
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         if not nodes and self._resources.address is None:
             raise RuntimeError("the cluster that was started here is gone")
@@ -71,16 +69,16 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """Runs that can go on at the same time."""
+        """The number of runs that can go on at the same time."""
         return sum(cpus // self._resources.cpus_per_run for cpus in self._cpus())
 
     def submit(self, folder: Path, planned: Planned) -> Any:
-        """Have a run worked on, as soon as there is room; what stands for it from now on."""
+        """Have a run worked on as soon as there is room. Returns a handle."""
         here = os.getcwd()
         return self._work.remote(
             Assignment(
-                path=str((folder / planned.name).absolute()),
-                config=to_json(planned.config),
+                path=(folder / planned.name).absolute(),
+                config=planned.config,
                 spec=self._specs[planned.config.task],
                 workers=self._resources.cpus_per_run,
                 timeout=self._resources.worker_timeout,
@@ -89,7 +87,7 @@ class Cluster:
         )
 
     def ended(self, handles: Iterable[Any], timeout: float) -> list[tuple[Any, Outcome]]:
-        """Those that came to an end; waits for the first of them, so many seconds at the most."""
+        """Runs that ended; waits for the first of them, so many seconds at most."""
         handles = list(handles)
         ready, _ = self._ray.wait(handles, num_returns=1, timeout=timeout)
         if ready:
@@ -108,24 +106,24 @@ class Cluster:
             return Outcome("died", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
 
     def stop(self, handles: Iterable[Any]) -> None:
-        """Ask for an end at the next good moment."""
+        """Ask runs to stop at the next good moment."""
         for handle in handles:
             with contextlib.suppress(self._ray.exceptions.RayError):
                 self._ray.cancel(handle, force=False, recursive=False)
 
 
 def check(resources: Resources) -> None:
-    """ClusterError if it is clear from the start that there is no such cluster."""
+    """InputError if it is clear from the start that there is no such cluster."""
     if resources.address is not None:
         _check_reachable(resources.address)
         return
-    most = n_cores() if resources.cpus is None else resources.cpus
+    most = resources.cpus or n_cores()
     expected = f"at most the {most} of this machine"
     require(resources.cpus_per_run <= most, "cpus_per_run", resources.cpus_per_run, expected)
 
 
 def _check_reachable(address: str) -> None:
-    """ClusterError at once where Ray would try for minutes."""
+    """ClusterError at once where Ray would keep trying for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         return  # "auto", or something that Ray may know
@@ -139,9 +137,9 @@ def _check_reachable(address: str) -> None:
 
 
 def _use_token() -> None:
-    """A cluster may ask for a token; Ray shows the user's own only when it is told to, before it is
-    imported. Ray leaves the token's file readable to everyone; whoever has the token can run code
-    on the cluster."""
+    """Use the user's token, which a cluster may ask for; Ray does so only if told before it is
+    imported. Make its file private, too: Ray leaves it readable to everyone, and whoever has the
+    token can run code on the cluster."""
     places, file = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"), Path.home().joinpath(*TOKEN)
     if any(os.environ.get(place) for place in places) or file.exists():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
@@ -150,9 +148,9 @@ def _use_token() -> None:
 
 
 def _keep_private() -> None:
-    """A Ray of our own is nobody else's, and it hears of that from the environment, before it is
-    imported. It listens on the loopback interface only, as Ray does on macOS and Windows unless it
-    is told otherwise, and asks for a token that is made for it and written to no file."""
+    """Close a Ray of our own to everybody else, by variables that it reads when it is imported. It
+    listens on the loopback interface only, as it does on macOS and Windows unless told otherwise,
+    and asks for a token that is made for it and written to no file."""
     os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ.setdefault("RAY_AUTH_MODE", "token")
     if not os.environ.get("RAY_AUTH_TOKEN"):
@@ -161,24 +159,21 @@ def _keep_private() -> None:
 
 @contextlib.contextmanager
 def connected(resources: Resources, specs: dict[str, bytes]) -> Iterator[Cluster]:
-    """Join a cluster, or start one of our own; leave or stop it in the end."""
+    """Join a cluster, or start one of our own; leave or stop it at the end."""
     check(resources)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    if resources.address is None:
-        _keep_private()
-    else:
-        _use_token()
-    import ray
-
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if resources.address is None:
-        count = n_cores() if resources.cpus is None else resources.cpus
-        options |= {"address": "local", "num_cpus": count, "include_dashboard": False}
-        options |= {"object_store_memory": OBJECT_STORE}
+        _keep_private()
         os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "10")
+        options |= {"address": "local", "num_cpus": resources.cpus or n_cores()}
+        options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE}
     else:
+        _use_token()
         options["address"] = resources.address
+    import ray
+
     try:
         ray.init(**options)
     except (ValueError, RuntimeError, OSError, ray.exceptions.RayError) as error:

@@ -1,4 +1,4 @@
-"""Who works on what next: runs that are done are skipped, others go on, failures are repeated."""
+"""Which run is next: runs that are done are skipped, others go on, failures are repeated."""
 
 import json
 import time
@@ -17,10 +17,10 @@ from moie.studies.status import RunStatus, look, write_failure
 
 RETRIES = 3
 PAUSE = 5.0
-"""Seconds before a run is tried again, or looked at again while another process works on it."""
+"""Seconds before a run is tried again, or checked again while another process works on it."""
 POLL = 1.0
 PATIENCE = 120.0
-"""Seconds that runs have to come to an end when the user stops the study."""
+"""Seconds that runs have to end when the user stops the study."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Attempt:
 
 
 class Execution:
-    """A study that is going on."""
+    """A study that is being executed."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class Execution:
         note: Callable[[str], None],
         beat: Callable[[int], None],
     ):
-        """`note` takes a line for the user; `beat` is called again and again with the number of
-        runs that there is room for, and raises `Stopped` when the user wants to stop."""
+        """`note` takes a line for the user; `beat` is called often with the number of runs that
+        there is room for, and raises `Stopped` when the user wants to stop."""
         self._folder, self._cluster, self._note, self._beat = folder, cluster, note, beat
         self._waiting: deque[Attempt] = deque()
         self._running: dict[Any, Attempt] = {}
@@ -55,7 +55,7 @@ class Execution:
                 self._waiting.append(Attempt(one, iteration=status.iteration))
 
     def go(self) -> None:
-        """Until every run is done or given up."""
+        """Go on until every run is done or given up."""
         try:
             while self._waiting or self._running:
                 self._beat(self._cluster.slots)
@@ -66,7 +66,7 @@ class Execution:
             raise
 
     def _submit(self) -> None:
-        """Some more than there is room for: a cluster that can grow sees that it should."""
+        """Submit more runs than there is room for, so that a cluster that can grow does."""
         now, room = time.monotonic(), 2 * max(1, self._cluster.slots)
         for _ in range(len(self._waiting)):
             if len(self._running) >= room:
@@ -75,7 +75,7 @@ class Execution:
             if attempt.not_before > now:
                 self._waiting.append(attempt)
             elif look(self._folder, attempt.planned).state in ("running", "done"):
-                self._later(attempt)  # another process is at it, or was
+                self._later(attempt)  # another process works on it, or did
             else:
                 self._running[self._cluster.submit(self._folder, attempt.planned)] = attempt
 
@@ -109,7 +109,7 @@ class Execution:
             self._later(attempt)
 
     def _failed(self, attempt: Attempt, status: RunStatus, outcome: Outcome) -> None:
-        """Again, unless it failed too often without getting any further."""
+        """Try again, unless it failed too often without getting any further."""
         attempt.failures = 1 if status.iteration > attempt.iteration else attempt.failures + 1
         attempt.iteration = max(attempt.iteration, status.iteration)
         said = f"{outcome.end}: {status.name} after iteration {status.iteration}: {outcome.error}"
@@ -122,7 +122,7 @@ class Execution:
         write_failure(self._folder, status.name, content)
 
     def _log(self, status: RunStatus, outcome: Outcome) -> None:
-        """One line for everything that happened, beside the runs."""
+        """Append a line about an attempt to the study's log."""
         event = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "run": status.name,
@@ -134,7 +134,7 @@ class Execution:
             log.write(json.dumps(event) + "\n")
 
     def _stop(self) -> None:
-        """Runs write down where they are; whoever takes too long loses an iteration at the most."""
+        """Let the runs save their state; one that takes too long loses an iteration at most."""
         self._cluster.stop(self._running)
         deadline = time.monotonic() + PATIENCE
         while self._running and time.monotonic() < deadline:
