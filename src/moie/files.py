@@ -44,7 +44,7 @@ def reason(error: BaseException) -> str:
         return error.strerror or str(error)
     if isinstance(error, KeyError):
         return f"{shortened(error.args[0])} is missing" if error.args else "something is missing"
-    return " ".join(str(error).split())[:500] or type(error).__name__
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 @contextlib.contextmanager
