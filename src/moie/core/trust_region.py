@@ -253,29 +253,12 @@ def project_actions(
         bound,
         entropy_floor,
     )
-    projected = _take_steps(policy, intermediate_actions, gaussian_)
-    return PolicyProjection(projected, gaussian_, jnp.ones_like(gaussian_.mean_step))
-
-
-def _take_steps(
-    policy: MixturePolicy, from_actions: Float[Array, "K A"], projection: GaussianProjection
-) -> MixturePolicy:
-    actions = from_actions + projection.mean_step * (policy.actions - from_actions)
+    step = gaussian_.mean_step
+    actions = intermediate_actions + step * (policy.actions - intermediate_actions)
     # Where nothing was projected the action is kept to the last bit.
-    actions = jnp.where(projection.mean_step < 1.0, actions, policy.actions)
-    return eqx.tree_at(lambda p: (p.actions, p.log_std), policy, (actions, projection.log_std))
-
-
-def project_policy(
-    policy: MixturePolicy,
-    states: Float[Array, "N d"],
-    anchor: Anchor,
-    bound: ScalarLike,
-    entropy_floor: ScalarLike,
-) -> MixturePolicy:
-    """The full-batch projection of all differentiable parameters: `project_all`'s policy."""
-    activation = jax.vmap(policy.activation)(states)
-    return project_all(policy, activation, anchor, bound, entropy_floor).policy
+    actions = jnp.where(step < 1.0, actions, policy.actions)
+    projected = eqx.tree_at(lambda p: (p.actions, p.log_std), policy, (actions, gaussian_.log_std))
+    return PolicyProjection(projected, gaussian_, jnp.ones_like(step))
 
 
 def divergence(policy: MixturePolicy, states: Float[Array, "N d"], anchor: Anchor) -> Scalar:

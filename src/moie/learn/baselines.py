@@ -9,20 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from moie.core import gaussian
 from moie.core.network import LinearPolicy, NetworkPolicy
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.trust_region import raise_entropy
-from moie.learn.algorithm import (
-    Floor,
-    Keys,
-    Method,
-    Outcome,
-    Sampled,
-    falling_floor,
-    no_floor,
-)
+from moie.learn.algorithm import Floor, Keys, Method, Outcome, Sampled, falling_floor, no_floor
 from moie.learn.config import LearnerConfig
+from moie.learn.mixture import first_policy
 from moie.learn.policy_gradient import (
     Objective,
     Shape,
@@ -68,14 +60,8 @@ def mixture(
     """All weights one, all actions zero, prototypes scattered around the origin until the first
     batch says where the first state is."""
     settings = config.policy
-    size = (settings.experts, n_features)
-    return MixturePolicy(
-        PROTOTYPE_NOISE * jax.random.normal(key, size),
-        jnp.ones(settings.experts),
-        jnp.zeros((settings.experts, n_actions)),
-        gaussian.equal_log_std(settings.initial_std, n_actions),
-        settings.temperature,
-    )
+    prototypes = PROTOTYPE_NOISE * jax.random.normal(key, (settings.experts, n_features))
+    return first_policy(settings, n_actions, prototypes, jnp.ones(settings.experts))
 
 
 def around_first_state(policy: GaussianPolicy, sampled: Sampled) -> GaussianPolicy:
