@@ -1,4 +1,4 @@
-"""What can be done with a policy: load, show, evaluate, explain and prune it."""
+"""Functions that load, show, evaluate, explain and prune a policy."""
 
 from __future__ import annotations
 

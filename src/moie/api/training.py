@@ -1,4 +1,4 @@
-"""How a run is started and continued."""
+"""Functions that start and continue a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands: arguments to calls of the Python interface, results to text."""
+"""The commands: they call the Python interface with their arguments and print the result."""
 
 import argparse
 import contextlib
@@ -44,7 +44,7 @@ def _parse(
 
 
 def _in_one_line(box: str) -> str:
-    """What is wrong, and the nearest options, from the box that tyro draws around them."""
+    """The mistake, and the nearest options, from the box that tyro draws around them."""
     parts = re.split(r"─{3,}", re.sub(r"[│╭╰╮╯]", " ", box))
     parts = [" ".join(part.split()) for part in parts if part.strip()]
     wrong = parts[1].removesuffix(".").removesuffix(" (required)") if len(parts) > 1 else box

@@ -46,7 +46,7 @@ class Anchor(eqx.Module):
 
 
 class GaussianProjection(eqx.Module):
-    """What Algorithm 1 returns: the projected Gaussian and how far it went."""
+    """The result of Algorithm 1: the projected Gaussian and how far it went."""
 
     means: Float[Array, "N A"]
     log_std: Float[Array, " A"]
@@ -118,8 +118,8 @@ def _mean_step(
 
 
 def _rounding(bound: ScalarLike, size: Float[Array, " A"], anchor: Anchor) -> Scalar:
-    """What rounding may add to a KL of the bound's size, as a share of the bound, where each mean
-    is a sum of parts of at most that size.
+    """The error that rounding may add to a KL of the bound's size, as a share of the bound, where
+    each mean is a sum of parts of at most `size`.
 
     A relative error u of these parts moves z = mean/sigma by u size/sigma, and such a KL by
     sqrt(2 bound) times that.
@@ -129,7 +129,7 @@ def _rounding(bound: ScalarLike, size: Float[Array, " A"], anchor: Anchor) -> Sc
 
 
 def _largest(means: Float[Array, "N A"], anchor: Anchor) -> tuple[Array, Array]:
-    """Sizes of the means, and of all that is summed up in them."""
+    """Largest sizes of the means, and of the terms that they sum."""
     of_means = jnp.max(jnp.maximum(jnp.abs(means), jnp.abs(anchor.means)), axis=0)
     return of_means, jnp.maximum(of_means, jnp.max(jnp.abs(anchor.actions), axis=0))
 

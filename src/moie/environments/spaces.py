@@ -1,4 +1,4 @@
-"""What goes into an environment and comes out of it: whether moie can serve it, and its names."""
+"""The spaces of an environment: whether moie can work with them, and names for their numbers."""
 
 import math
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from moie.environments.catalogue import names as known_names
 from moie.errors import InputError
 
 LARGEST_BOUND = 1e18
-"""Of an action: squares of actions fit in single precision."""
+"""Largest bound of an action: squares of actions fit in single precision."""
 OF_FEATURES = ("feature_names", "observation_names", "observation_variables")
 OF_ACTIONS = ("action_names", "action_variables")
-"""Where an environment may have its names, as an attribute or in `metadata`. The first is moie's
+"""Attributes, or entries of `metadata`, with an environment's names. The first is moie's
 own and has to fit; the others, of CityLearn and Sinergym, are used where they do."""
 
 

@@ -216,7 +216,7 @@ def opened(task: str, *, packaged: bool = False) -> Iterator[gym.Env]:
 
 
 def position(env: gym.Env) -> float | None:
-    """How far forward the robot is now, in metres; None where nothing walks.
+    """The robot's forward position in metres; None where nothing walks.
 
     Read it after `reset` and at the episode's end: the difference is the distance covered.
     """

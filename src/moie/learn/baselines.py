@@ -65,14 +65,15 @@ def mixture(
 
 
 def around_first_state(policy: GaussianPolicy, sampled: Sampled) -> GaussianPolicy:
-    """Move the prototypes there before the first update. All actions are zero: nothing changes."""
+    """Move the prototypes to the first state before the first update. All actions are zero, so the
+    policy does the same as before."""
     assert isinstance(policy, MixturePolicy)
     shift = jnp.where(sampled.iteration == 0, sampled.states[0], jnp.zeros_like(sampled.states[0]))
     return eqx.tree_at(lambda p: p.prototypes, policy, policy.prototypes + shift[None, :])
 
 
 def nearest_distances(policy: MixturePolicy, states: Float[Array, "N d"]) -> Float[Array, " K"]:
-    """From each prototype to the nearest state of the batch."""
+    """Distance of each prototype from the nearest state of the batch."""
 
     def distance(prototype):
         difference = states - prototype[None, :]

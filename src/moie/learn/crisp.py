@@ -25,9 +25,9 @@ from moie.learn.mixture import Own, change_prototypes, first_policy
 from moie.learn.update import Problem
 
 SETTLED = 0.1
-"""Share of the bound that is left in the end."""
+"""Share of the bound that is left at the end of a run."""
 LARGEST_WEIGHT = 1000.0
-"""Of an expert, and the inverse of the smallest."""
+"""Largest weight of an expert, and the inverse of the smallest."""
 
 
 def start(
@@ -44,7 +44,7 @@ def start(
 
 
 def log_std_floor(config: LearnerConfig, policy: GaussianPolicy, progress: Scalar) -> Array:
-    """Of each action: where the budget puts it, but not above where the policy is."""
+    """Each action's floor: where the budget puts it, but not above the policy's own value."""
     settings = config.crisp
     if not settings.std_by_budget:
         return jnp.full_like(policy.log_std, NO_FLOOR)
@@ -76,7 +76,7 @@ def bound_at(config: LearnerConfig, progress: Scalar) -> Scalar:
 
 
 def box_of(config: LearnerConfig, policy: MixturePolicy, floor: Float[Array, " A"]) -> Box:
-    """What the parameters may be. The learner's action range is [-1, 1]."""
+    """Limits of the parameters. The learner's action range is [-1, 1]."""
     settings = config.crisp
     weights = jnp.full_like(policy.weights, math.log(LARGEST_WEIGHT))
     actions = jnp.full_like(policy.actions, 1.0 if settings.in_range else jnp.inf)

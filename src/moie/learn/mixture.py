@@ -55,7 +55,7 @@ class Change(NamedTuple):
 
     policy: MixturePolicy
     n_swaps: Scalar
-    """How many swaps to start from next."""
+    """The number of swaps to start from next."""
     rows: Int[Array, " K"]
     """Row of the batch that each new prototype came from; `KEPT` where it stayed."""
     swaps: Int[Array, ""]

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where a prototype was visited: replaying `actions` after `reset(seed=seed)` leads there."""
+    """The origin of a prototype: replaying `actions` after `reset(seed=seed)` leads there."""
 
     iteration: int
     episode: int
@@ -62,7 +62,7 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Policy(abc.ABC):
-    """What all kinds share. Load one with `moie.load`, act with `predict`."""
+    """The base of all policies. Load one with `moie.load`, act with `predict`."""
 
     task: str
     default_action: Array

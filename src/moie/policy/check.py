@@ -1,4 +1,4 @@
-"""What a policy file must hold before its policy may act: a damaged file is refused, not followed.
+"""Checks of a policy file before its policy may act: a damaged file is refused, not followed.
 
 The limits are far beyond what a learner can write (it computes in single precision), and such that
 no product of these numbers overflows: every action is finite, in every state within `LARGEST`.
@@ -28,7 +28,7 @@ ORIGIN = ("iteration", "episode", "step", "seed")
 FACTOR = 1e30
 """Positive factors lie between this and its inverse."""
 DEEPEST = 20
-"""Lists and dictionaries inside each other."""
+"""Levels of lists and dictionaries inside each other."""
 _LIMITS: dict[str, tuple[float, float]] = {
     "feature_scale": (1 / FACTOR, FACTOR),
     "metric": (1 / FACTOR, FACTOR),
@@ -48,12 +48,12 @@ def text(value: Any, what: str) -> str:
 
 
 def names(header: dict, name: str) -> tuple[str, ...]:
-    """At least one text."""
+    """A list of at least one text."""
     return tuple(text(one, f"one of {name}") for one in _list(header[name], name))
 
 
 def shape(header: dict, name: str) -> tuple[int, ...]:
-    """At least one positive whole number."""
+    """A list of at least one positive whole number."""
     return tuple(_whole(size, f"a size in {name}", 1) for size in _list(header[name], name))
 
 
@@ -67,7 +67,7 @@ def factor(value: Any, what: str) -> float:
 
 
 def origin(note: Any, tensors: dict[str, np.ndarray], k: int) -> Origin | None:
-    """Where prototype k was visited, if that is known."""
+    """The origin of prototype k, if it is known."""
     if note is None:
         return None
     if not isinstance(note, dict) or set(note) != set(ORIGIN):
@@ -152,7 +152,7 @@ def _check_trained(policy: Policy) -> None:
 
 
 def _depth(value: Any) -> int:
-    """How deep values are nested; one for a value that holds no others."""
+    """The depth of nested values; one for a value that holds no others."""
     inner = value.values() if isinstance(value, dict) else value
     return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 1
 

@@ -18,8 +18,7 @@ from moie.policy.mixture import Mixture
 
 FORMAT = "moie-policy"
 VERSION, VERSION_WITH_METRIC = 1, 2
-"""Written where there is no metric, and where there is one: a moie that knows of none would act
-otherwise."""
+"""Versions without and with a metric: a moie that knows no metric has to refuse the latter."""
 LARGEST_HEADER = 2**23
 """Bytes; a file with a longer header is not read."""
 DIGEST = "sha256"

@@ -20,7 +20,7 @@ NOISE_CHUNK = 256
 
 
 class Purpose(IntEnum):
-    """What an episode is for; part of its seed, so that no two streams meet."""
+    """The purpose of an episode: part of its seed, so that no two streams meet."""
 
     TRAINING = 0
     EVALUATION_SAMPLED = 1
@@ -58,7 +58,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """What happened: T steps, T+1 observations."""
+    """A recorded episode: T steps, T+1 observations."""
 
     job: Job
     observations: NDArray[np.float64]
@@ -140,7 +140,7 @@ def run_episode(
 
 
 def _noise(job: Job, policy: Policy) -> Iterator[NDArray[np.float64]]:
-    """What is added to the mean action, step by step; drawn for many steps at once."""
+    """The noise that is added to the mean action, step by step; drawn for many steps at once."""
     shape, std = (NOISE_CHUNK, len(policy.action_names)), np.exp(policy.log_std)
     if job.purpose is Purpose.EVALUATION_MEAN:
         yield from repeat(np.zeros(shape[1]))

@@ -34,7 +34,7 @@ class _Batch:
     n_steps: int
     order: list[Job] = field(default_factory=list)
     done: list[Episode] = field(default_factory=list)
-    """From the first one on, without a gap."""
+    """Finished episodes, from the first one on, without a gap."""
     n_done: int = 0
 
     @property
