@@ -11,7 +11,7 @@ import pytest
 from moie.core.advantage import gae
 from moie.core.gaussian import mean_shift
 from moie.core.policy import MixturePolicy
-from moie.core.selection import compress, swap_objective
+from moie.core.selection import KEPT, compress, swap_objective
 from moie.core.trust_region import Anchor, project_all, weight_step
 
 DATA = np.load(Path(__file__).parent.parent / "data" / "authors_cases.npz")
@@ -68,7 +68,7 @@ def evaluate(given: dict) -> dict:
         "kl": projected.gaussian.kl,
         "swap_objective": swap_objective(jax.vmap(swapped.activation)(states)),
         "swap_mean_shift": mean_shift(jax.vmap(swapped.mean)(states), anchor.means, anchor.log_std),
-        "deleted": compressed.deleted,
+        "deleted": compressed.rows != KEPT,
         "compressed_prototypes": compressed.policy.prototypes,
         "compressed_weights": compressed.policy.weights,
         "compressed_actions": compressed.policy.actions,

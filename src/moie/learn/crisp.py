@@ -11,12 +11,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from moie.core import gaussian
 from moie.core.entropy import NO_FLOOR, falling_log_std
 from moie.core.policy import GaussianPolicy, MixturePolicy
-from moie.core.selection import KEPT, put, swap_prototypes
+from moie.core.selection import KEPT, Selection, put, swap_prototypes, unchanged
 from moie.core.trust_region import Anchor, Scalar, less_rounding, seen_kl
 from moie.learn.algorithm import Keys, Method, Outcome, Sampled
 from moie.learn.ascent import Box, Parameters, climb, start_moments
@@ -96,7 +96,7 @@ def _seed(
     n_swaps: Scalar,
     sampled: Sampled,
     keys: Keys,
-) -> tuple[MixturePolicy, Int[Array, " K"]]:
+) -> Selection:
     """Prototypes for the first policy: random states of the batch, then a swap for ones that
     spread. All actions are zero, so nothing changes about what the policy does."""
     n_experts, states = policy.weights.size, sampled.states
@@ -113,7 +113,7 @@ def _seed(
         runners_up=config.selection.runners_up,
         key=keys.selection,
     )
-    return swap.policy, jnp.where(swap.rows != KEPT, swap.rows, rows)
+    return Selection(swap.policy, jnp.where(swap.rows != KEPT, swap.rows, rows))
 
 
 def _within_range(config: LearnerConfig, sampled: Sampled) -> Sampled:
@@ -134,12 +134,12 @@ def update(
     """One iteration, from the advantages on."""
     assert isinstance(policy, MixturePolicy)
     first, keys = policy, Keys.of(key)
-    states, kept = sampled.states, jnp.full((config.policy.experts,), KEPT, jnp.int32)
-    present, seeded_rows = jax.lax.cond(
+    seeded = jax.lax.cond(
         sampled.iteration == 0,
         lambda: _seed(config, first, own.n_swaps, sampled, keys),
-        lambda: (first, kept),
+        lambda: unchanged(first),
     )
+    states, present = sampled.states, seeded.policy
     anchor, bound = Anchor.of(present, states, sampled.taken), bound_at(config, sampled.progress)
     change = change_prototypes(
         config.selection,
@@ -178,7 +178,7 @@ def update(
             jnp.where(holds | jnp.isnan(ascent.kl), ascent.kl, 0.0), bound, anchor.means, anchor
         ),
         facts,
-        jnp.where(holds & (change.rows != KEPT), change.rows, seeded_rows),
+        jnp.where(holds & (change.rows != KEPT), change.rows, seeded.rows),
         jnp.zeros_like(present.weights),  # they are visited states
     )
 

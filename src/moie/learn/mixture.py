@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from moie.core import gaussian
 from moie.core.policy import GaussianPolicy, MixturePolicy
-from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes
+from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes, unchanged
 from moie.core.trust_region import Anchor, Scalar, ScalarLike, divergence, less_rounding, seen_kl
 from moie.learn.algorithm import Keys, Method, Outcome, Sampled, falling_floor
 from moie.learn.config import LearnerConfig, PolicyConfig, SelectionConfig
@@ -99,12 +99,12 @@ def change_prototypes(
             swap.n_swaps,
             jnp.where(compressed.rows != KEPT, compressed.rows, swap.rows),
             jnp.sum(swap.rows != KEPT, dtype=jnp.int32),
-            jnp.sum(compressed.deleted, dtype=jnp.int32),
+            jnp.sum(compressed.rows != KEPT, dtype=jnp.int32),
         )
 
     none = jnp.zeros((), jnp.int32)
-    unchanged = Change(policy, n_swaps, jnp.full_like(policy.weights, KEPT, jnp.int32), none, none)
-    return jax.lax.cond(sampled.iteration % 2 == 1, change, lambda: unchanged)
+    same = Change(policy, n_swaps, unchanged(policy).rows, none, none)
+    return jax.lax.cond(sampled.iteration % 2 == 1, change, lambda: same)
 
 
 def update(
@@ -118,14 +118,13 @@ def update(
     """One iteration, from the advantages on."""
     assert isinstance(policy, MixturePolicy)
     first: MixturePolicy = policy
-    kept = jnp.full((config.policy.experts,), KEPT, jnp.int32)
     states, keys = sampled.states, Keys.of(key)
-
-    def seed():
-        seeded = seed_prototypes(first, states, sampled.taken, sampled.advantages)
-        return seeded.policy, seeded.rows
-
-    present, seeded_rows = jax.lax.cond(sampled.iteration == 0, seed, lambda: (first, kept))
+    seeded = jax.lax.cond(
+        sampled.iteration == 0,
+        lambda: seed_prototypes(first, states, sampled.taken, sampled.advantages),
+        lambda: unchanged(first),
+    )
+    present = seeded.policy
     anchor, bound = Anchor.of(present, states, sampled.taken), config.trust_region.bound
     within = less_rounding(bound, anchor.means, anchor)
     change = change_prototypes(
@@ -154,7 +153,7 @@ def update(
             "deletions": change.deletions,
             "full_update": 1 - changed.astype(jnp.int32),
         },
-        jnp.where(change.rows != KEPT, change.rows, seeded_rows),
+        jnp.where(change.rows != KEPT, change.rows, seeded.rows),
         jnp.zeros_like(present.weights),  # they are visited states
     )
 
