@@ -61,11 +61,7 @@ def reading(what: str) -> Iterator[None]:
 Check = Callable[[bytes, int], None]
 
 
-def _no_check(start: bytes, n_bytes: int) -> None:
-    """Anything will do."""
-
-
-def read_bytes(path: Path, largest: int = LARGEST, check: Check = _no_check) -> bytes:
+def read_bytes(path: Path, largest: int = LARGEST, check: Check | None = None) -> bytes:
     """The content of a regular file; OSError or ValueError for anything else. A pipe or a device is
     not waited for. `check` gets the first 8 bytes and the size, and may raise before the rest is
     read."""
@@ -76,18 +72,17 @@ def read_bytes(path: Path, largest: int = LARGEST, check: Check = _no_check) -> 
         if status.st_size > largest:
             raise ValueError(f"it has {status.st_size} bytes, expected at most {largest}")
         start = file.read(8)
-        check(start, status.st_size)
+        if check is not None:
+            check(start, status.st_size)
         return start + file.read(largest)
 
 
-def read_file(path: Path, largest: int, check: Check = _no_check) -> bytes:
+def read_file(path: Path, largest: int, check: Check | None = None) -> bytes:
     """The content of a regular file; FileError for anything else."""
     try:
         return read_bytes(path, largest, check)
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise FileError(f"cannot read {path}: {error}") from error
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot read {path}: {reason(error)}") from error
 
 
 def parse_json(content: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""Settings of the learner: what the paper's section 6 and the authors' experiments used.
+"""Settings of the learner; the defaults are those of the paper's section 6 and its experiments.
 
 A field's docstring is also the command line's help. Values are checked where they are built.
 """
@@ -44,7 +44,7 @@ SHARE = (lambda value: 0 < value <= 1, "a number above 0, at most 1")
 FRACTION = (lambda value: 0 < value < 1, "above 0, below 1")
 LAYERS = (lambda sizes: min(sizes, default=0) >= 1, "at least one layer, at least 1 unit a layer")
 
-WHO_LEARNS = "; ".join(f"{one.name}, {one.about}" for one in registry.SHIPPED)
+ALGORITHMS = "; ".join(f"{one.name}, {one.about}" for one in registry.SHIPPED)
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class TRPOConfig(Checked):
 class LearnerConfig:
     """Everything that Algorithm 2 needs besides its batches."""
 
-    algorithm: Annotated[str, Doc(f"The learning algorithm: {WHO_LEARNS}.")] = registry.DEFAULT
+    algorithm: Annotated[str, Doc(f"The learning algorithm: {ALGORITHMS}.")] = registry.DEFAULT
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     trust_region: TrustRegionConfig = field(default_factory=TrustRegionConfig)
     update: UpdateConfig = field(default_factory=UpdateConfig)
