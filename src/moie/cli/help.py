@@ -109,13 +109,14 @@ def _word(kind: Any) -> str:
 
 
 def _docstrings(kind: type) -> dict[str, str]:
-    """The string below each field of a dataclass."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(body, ast.ClassDef)
+    """The string below each field of a dataclass and of those it inherits from."""
     texts = {}
-    for field, text in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-            texts[ast.unparse(field.target)] = ast.literal_eval(text.value)
+    for one in filter(dataclasses.is_dataclass, kind.__mro__):
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+        assert isinstance(body, ast.ClassDef)
+        for field, text in zip(body.body, body.body[1:], strict=False):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                texts[ast.unparse(field.target)] = ast.literal_eval(text.value)
     return texts
 
 
@@ -123,7 +124,8 @@ def options_of(kind: type, values: object = None) -> list[Option]:
     """Options of a dataclass except those that are dataclasses; defaults are those of `values`."""
     texts, hints = _docstrings(kind), typing.get_type_hints(kind, include_extras=True)
     options = []
-    for field in dataclasses.fields(kind):
+    # Inherited options come last.
+    for field in sorted(dataclasses.fields(kind), key=lambda f: f.name not in kind.__annotations__):
         hint = hints[field.name]
         if dataclasses.is_dataclass(_plain(hint)) or (kind is RunConfig and field.name == "task"):
             continue
