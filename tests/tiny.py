@@ -12,7 +12,7 @@ import numpy as np
 
 import moie
 from moie import api
-from moie.environments import tasks
+from moie.environments import spaces, tasks
 from moie.policy.mixture import Mixture
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +35,7 @@ def policy(task: str = "tests.probes:Walk-v0", experts: int = 3, **changes: Any)
     shape, bounds = env.observation_space.shape, env.action_space
     features = int(np.prod(shape))
     low, high = (np.ravel(bound).astype(np.float64) for bound in (bounds.low, bounds.high))
+    feature_names, action_names = spaces.names(env)
     rng = np.random.default_rng(0)
     values: dict[str, Any] = {
         "task": task,
@@ -48,8 +49,8 @@ def policy(task: str = "tests.probes:Walk-v0", experts: int = 3, **changes: Any)
         "feature_scale": np.ones(features),
         "action_low": low,
         "action_high": high,
-        "feature_names": tasks.feature_names(task, features),
-        "action_names": tasks.joint_names(task, len(low)),
+        "feature_names": feature_names,
+        "action_names": action_names,
         "origins": (None,) * experts,
         "observation_shape": shape,
         "action_shape": bounds.shape,

@@ -16,7 +16,7 @@ from typing import Any
 
 
 class MoieError(Exception):
-    """Whatever moie raises on purpose."""
+    """The base of all errors that moie raises on purpose."""
 
 
 class InputError(MoieError):
@@ -51,7 +51,7 @@ class EnvironmentFault(InputError):  # noqa: N818  the environment's, not ours
 
     @property
     def last_lines(self) -> list[str]:
-        """Where in the environment's code it happened; nothing where it raised nothing."""
+        """Lines of the environment's code that raised; empty where it raised nothing."""
         return list(self.record.get("where", []))
 
 
@@ -64,7 +64,7 @@ class StoppedByCallback(Stopped):
 
 
 def shortened(value: object, most: int = 100) -> str:
-    """A value as a message has it: as Python writes it, and not longer than a line."""
+    """A value for a message: its `repr`, not longer than a line."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a number with thousands of digits, a list without end

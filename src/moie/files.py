@@ -18,9 +18,9 @@ from moie.errors import FileError, InputError, shortened
 from moie.system import READING
 
 LARGEST = 2**30
-"""Bytes of a file that is read as a whole: far more than any run writes."""
+"""Largest file that is read, in bytes: far more than any run writes."""
 PART = ".moie-part"
-"""How the names of files and folders end that are not complete yet; nobody else's do."""
+"""Ending of the names of files and folders that are not complete yet."""
 DAMAGE = (
     OSError,
     ValueError,
@@ -31,11 +31,11 @@ DAMAGE = (
     RecursionError,
     MemoryError,
 )
-"""What reading content that is not as it was written may raise."""
+"""Errors that reading damaged content may raise."""
 
 
 def reason(error: BaseException) -> str:
-    """What is wrong with damaged content, in one short line."""
+    """The reason why content cannot be read, in one short line."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, MemoryError):
@@ -44,12 +44,12 @@ def reason(error: BaseException) -> str:
         return error.strerror or str(error)
     if isinstance(error, KeyError):
         return f"{shortened(error.args[0])} is missing" if error.args else "something is missing"
-    return " ".join(str(error).split())[:500] or type(error).__name__
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 @contextlib.contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever goes wrong with damaged content is a FileError: `what`, and why."""
+    """Turn any error about damaged content into a FileError: `what`, and the reason."""
     try:
         yield
     except InputError as error:
@@ -61,37 +61,32 @@ def reading(what: str) -> Iterator[None]:
 Check = Callable[[bytes, int], None]
 
 
-def _no_check(start: bytes, n_bytes: int) -> None:
-    """Anything will do."""
-
-
-def read_bytes(path: Path, largest: int = LARGEST, check: Check = _no_check) -> bytes:
+def read_bytes(path: Path, largest: int = LARGEST, check: Check | None = None) -> bytes:
     """The content of a regular file; OSError or ValueError for anything else. A pipe or a device is
     not waited for. `check` gets the first 8 bytes and the size, and may raise before the rest is
     read."""
     with open(os.open(path, READING), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise ValueError("it is not a regular file")
-        if found.st_size > largest:
-            raise ValueError(f"it has {found.st_size} bytes, expected at most {largest}")
+        if status.st_size > largest:
+            raise ValueError(f"it has {status.st_size} bytes, expected at most {largest}")
         start = file.read(8)
-        check(start, found.st_size)
+        if check is not None:
+            check(start, status.st_size)
         return start + file.read(largest)
 
 
-def read_file(path: Path, largest: int, check: Check = _no_check) -> bytes:
+def read_file(path: Path, largest: int, check: Check | None = None) -> bytes:
     """The content of a regular file; FileError for anything else."""
     try:
         return read_bytes(path, largest, check)
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise FileError(f"cannot read {path}: {error}") from error
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot read {path}: {reason(error)}") from error
 
 
 def parse_json(content: bytes) -> Any:
-    """What JSON has; ValueError also where it is nested too deeply."""
+    """The value of JSON; ValueError also where it is nested too deeply."""
     try:
         return json.loads(content)
     except RecursionError as error:
@@ -105,7 +100,7 @@ def typed(command: str, path: Path) -> str:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """A full disk or a forbidden folder is for the user to mend: say where, and how to go on."""
+    """Turn a full disk or a forbidden folder into a FileError that says where, and how to go on."""
     try:
         yield
     except OSError as error:
@@ -139,7 +134,7 @@ def _write(file: BinaryIO, content: bytes) -> None:
 
 
 def finite(content: Any) -> Any:
-    """The same with null for every number that JSON does not know: NaN and the infinite."""
+    """The same with null in place of NaN and infinite numbers, which JSON does not know."""
     if isinstance(content, dict):
         return {name: finite(value) for name, value in content.items()}
     if isinstance(content, list | tuple):
@@ -148,7 +143,7 @@ def finite(content: Any) -> Any:
 
 
 def as_json(content: Any) -> bytes:
-    """As a person would like to read it."""
+    """JSON with indentation, for people to read."""
     return (json.dumps(content, indent=2) + "\n").encode()
 
 
@@ -203,7 +198,7 @@ def _filled(path: Path, files: dict[str, bytes], folders: tuple[str, ...] = ()) 
 
 
 def check_replaceable(path: Path, marks: tuple[str, ...], what: str) -> None:
-    """Only a folder of the same kind may be replaced: one with these files in it."""
+    """FileError unless the path is free or a folder of the same kind, with the files `marks`."""
     with writing(path):
         is_free = not path.exists() or (path.is_dir() and not any(path.iterdir()))
     if not is_free and not all((path / mark).is_file() for mark in marks):
@@ -211,14 +206,14 @@ def check_replaceable(path: Path, marks: tuple[str, ...], what: str) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Before the work, not after it."""
+    """FileError unless a file can be written there: known before the work, not after it."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()
 
 
 def remove_leftovers(folder: Path) -> None:
-    """What a killed process was writing beside the real files; nothing that is the user's."""
+    """Delete unfinished files and folders that a killed process left behind."""
     for entry in folder.glob(f".*{PART}"):
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What differs between operating systems, in one place. Loading a policy and acting with it work
+"""All differences between operating systems. Loading a policy and acting with it work
 everywhere; what starts processes or writes runs needs Linux or macOS."""
 
 import contextlib
@@ -20,12 +20,12 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-"""To open a file for reading, as bytes. A pipe is not waited for, children do not inherit it."""
+"""Flags to open a file for reading bytes; a pipe is not waited for, children do not inherit it."""
 READING |= getattr(os, "O_BINARY", 0)
 
 
 def check_posix() -> None:
-    """InputError where runs can not be made."""
+    """InputError where runs cannot be made."""
     if fcntl is None:
         raise InputError(
             f"training and simulating need Linux or macOS; on {platform.system()} moie only loads "

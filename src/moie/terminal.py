@@ -1,5 +1,5 @@
-"""What goes to the terminal. A name in a file may hold control characters, and a terminal obeys
-those: they are written out instead, here and nowhere else."""
+"""Output to the terminal. A name in a file may hold control characters, which a terminal obeys:
+here, and nowhere else, they are replaced by escapes."""
 
 import sys
 from typing import TextIO

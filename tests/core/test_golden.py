@@ -11,8 +11,8 @@ import pytest
 from moie.core.advantage import gae
 from moie.core.gaussian import mean_shift
 from moie.core.policy import MixturePolicy
-from moie.core.selection import compress, swap_objective
-from moie.core.trust_region import Anchor, project_all, project_policy, weight_step
+from moie.core.selection import KEPT, compress, swap_objective
+from moie.core.trust_region import Anchor, project_all, weight_step
 
 DATA = np.load(Path(__file__).parent.parent / "data" / "authors_cases.npz")
 CASES = range(int(DATA["n_cases"]))
@@ -68,7 +68,7 @@ def evaluate(given: dict) -> dict:
         "kl": projected.gaussian.kl,
         "swap_objective": swap_objective(jax.vmap(swapped.activation)(states)),
         "swap_mean_shift": mean_shift(jax.vmap(swapped.mean)(states), anchor.means, anchor.log_std),
-        "deleted": compressed.deleted,
+        "deleted": compressed.rows != KEPT,
         "compressed_prototypes": compressed.policy.prototypes,
         "compressed_weights": compressed.policy.weights,
         "compressed_actions": compressed.policy.actions,
@@ -111,7 +111,8 @@ def test_full_batch_projection_is_the_policy_of_the_projection():
         given["prototypes"], *(given[f"new_{n}"] for n in names), given["temperature"]
     )
     anchor = Anchor.of(policy, given["states"], given["taken"])
-    found = project_policy(new, given["states"], anchor, given["bound"], given["entropy_floor"])
+    activation = jax.vmap(new.activation)(given["states"])
+    found = project_all(new, activation, anchor, given["bound"], given["entropy_floor"]).policy
     np.testing.assert_allclose(found.weights, given["projected_weights"], rtol=1e-3)
     np.testing.assert_allclose(found.actions, given["projected_actions"], rtol=1e-3, atol=1e-4)
 

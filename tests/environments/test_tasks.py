@@ -62,7 +62,7 @@ def episode(env: gym.Env, seed: int, steps: int = 100, bell: bool = False) -> st
 
 
 def read(env: gym.Env, observation: np.ndarray) -> dict[str, float]:
-    names = tasks.feature_names(env.unwrapped.spec.id, len(observation))
+    names, _ = catalogue.names(env.unwrapped.spec.id)
     return dict(zip(names, observation.tolist(), strict=True))
 
 
@@ -125,8 +125,8 @@ pathlib.Path("seen.json").write_text(json.dumps(seen))
 def test_import_loads_no_simulator_and_no_jax(tmp_path: Path) -> None:
     code = """
 import sys
-from moie.environments import tasks
-[tasks.resolve(name) for name in sys.argv[1:]], tasks.feature_names("ant", 28)
+from moie.environments import catalogue, tasks
+[tasks.resolve(name) for name in sys.argv[1:]], catalogue.names("ant")
 print(*{"jax", "pybullet", "Box2D", "mujoco", "pygame"} & set(sys.modules))
 """
     assert python(code, *installed(BY_SHORT), cwd=tmp_path).stdout == "\n"
@@ -168,8 +168,7 @@ def test_every_number_has_one_name(short: str) -> None:
     assert env.action_space.shape == (len(task.joints),)
     assert len(set(task.features)) == len(task.features)
     assert len(set(task.joints)) == len(task.joints)
-    assert tasks.feature_names(task.short, len(task.features)) == task.features
-    assert tasks.joint_names(task.id, len(task.joints)) == task.joints
+    assert catalogue.names(task.short) == catalogue.names(task.id) == (task.features, task.joints)
 
 
 @needs("bullet")
@@ -238,7 +237,7 @@ def test_mujoco_names_are_in_the_models_order(env_id: str) -> None:
     theirs = {"Hopper-v5": LEG, "Walker2d-v5": WALKER, "HalfCheetah-v5": CHEETAH}[env_id]
     model = env.unwrapped.model
     driven = [model.joint(model.actuator(i).trnid[0]).name for i in range(model.nu)]
-    names = tasks.joint_names(env_id, model.nu)
+    _, names = catalogue.names(env_id)
     assert [theirs[name] for name in names] == driven
     assert [model.joint(i).name for i in range(3, model.njnt)] == driven
 
@@ -255,11 +254,8 @@ def test_mujoco_names_are_in_the_models_order(env_id: str) -> None:
         assert seen[f"{name} speed"] == data.joint(theirs[name]).qvel[0]
 
 
-def test_unknown_numbers_get_plain_names() -> None:
-    assert tasks.feature_names("Other-v0", 2) == ("feature 0", "feature 1")
-    assert tasks.joint_names("Other-v0", 2) == ("action 0", "action 1")
-    assert tasks.feature_names("Pendulum-v1", 4)[3] == "feature 3"
-    assert tasks.feature_names("gymnasium:Pendulum-v1", 3)[2] == "turning speed"
+def test_other_environments_have_no_known_names() -> None:
+    assert catalogue.names("Other-v0") == ((), ())
 
 
 # --- which environment ---------------------------------------------------------------------------

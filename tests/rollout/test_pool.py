@@ -43,10 +43,17 @@ def content(episodes: list[Episode], n_steps: int = N_STEPS) -> bytes:
     return b"".join(np.concatenate(c)[:n_steps].tobytes() for c in zip(*columns, strict=True))
 
 
+def sample(
+    pool: Pool, policy: Policy, job_of: Callable[[int, int], Job], n_steps: int
+) -> list[Episode]:
+    pool.start(policy, job_of, n_steps)
+    return pool.finish()
+
+
 def sampled(task: str, workers: int = 2, timeout: float = 300.0, policy: Policy | None = None):
     """A batch by a pool of its own, and how many workers it cost."""
     with pool_of(task, workers, timeout) as pool:
-        episodes = pool.sample(policy or tiny.policy(task), job, N_STEPS)
+        episodes = sample(pool, policy or tiny.policy(task), job, N_STEPS)
     return content(episodes), pool.replaced
 
 
@@ -58,7 +65,7 @@ def undisturbed() -> bytes:
 
 def episodes_needed() -> list[Episode]:
     with pool_of(TROUBLE, 1) as pool:
-        return pool.sample(tiny.policy(TROUBLE), job, N_STEPS)
+        return sample(pool, tiny.policy(TROUBLE), job, N_STEPS)
 
 
 # --- the number of workers -----------------------------------------------------------------------
@@ -78,7 +85,7 @@ def test_queued_episodes_come_back_in_order_and_do_not_disturb_the_batch() -> No
         expected = content(alone.collect(jobs))
     with pool_of(WALK, 3) as pool:
         pool.queue(policy, jobs)
-        batches = [pool.sample(policy, partial(job, iteration=i), N_STEPS) for i in range(3)]
+        batches = [sample(pool, policy, partial(job, iteration=i), N_STEPS) for i in range(3)]
         found = pool.collect(jobs)
     assert [episode.job for episode in found] == jobs
     assert content(found) == expected
@@ -91,12 +98,12 @@ def test_an_evaluation_is_put_aside_for_the_batch() -> None:
     task, jobs = "tests.probes:Slow-v0", [evaluation(0)]
     policy, other = tiny.policy(task), tiny.policy(task, weights=np.ones(3))
     with pool_of(task, 1) as pool:
-        batch = content(pool.sample(policy, job, 3), 3)
+        batch = content(sample(pool, policy, job, 3), 3)
         expected = content(collected(pool, other, jobs))
     with pool_of(task, 1) as pool:
         pool.queue(other, jobs)
         wait_a_moment(pool, 30, until=lambda: bool(pool._crew.workers[0].patient))
-        assert content(pool.sample(policy, job, 3), 3) == batch
+        assert content(sample(pool, policy, job, 3), 3) == batch
         assert not pool.are_done(jobs)
         assert content(pool.collect(jobs)) == expected
 
@@ -105,12 +112,12 @@ def test_where_there_can_be_one_environment_only_the_batch_waits() -> None:
     task, jobs = "tests.probes:Slow-v0", [evaluation(0)]
     policy = tiny.policy(task)
     with pool_of(task, 1) as pool:
-        batch = content(pool.sample(policy, job, 3), 3)
+        batch = content(sample(pool, policy, job, 3), 3)
         expected = content(collected(pool, policy, jobs))
     with pool_of("tests.probes:Single-v0", 1) as pool:
         pool.queue(policy, jobs)
         wait_a_moment(pool, 30, until=lambda: bool(pool._crew.workers[0].patient))
-        assert content(pool.sample(policy, job, 3), 3) == batch
+        assert content(sample(pool, policy, job, 3), 3) == batch
         assert content(pool.collect(jobs)) == expected
         assert pool.replaced == 0
 
@@ -124,7 +131,7 @@ def test_the_episode_that_kills_a_worker_is_blamed_not_the_one_that_waits(
     with pool_of(task, 1) as pool:
         pool.queue(tiny.policy(task), jobs)
         for iteration in range(40):
-            assert pool.sample(tiny.policy(task), partial(job, iteration=iteration), 30)
+            assert sample(pool, tiny.policy(task), partial(job, iteration=iteration), 30)
         with pytest.raises(EnvironmentFault, match="3 workers died") as caught:
             pool.collect(jobs)
         assert caught.value.record["seed"] == jobs[0].seed
@@ -142,12 +149,12 @@ def test_a_worker_killed_with_an_evaluation_put_aside_changes_nothing() -> None:
             os.kill(killed[0], signal.SIGKILL)
 
     with pool_of(task, 1) as pool:
-        batch = content(pool.sample(policy, job, 30), 30)
+        batch = content(sample(pool, policy, job, 30), 30)
         expected = content(collected(pool, other, jobs))
     with pool_of(task, 1, check=lambda: kill()) as pool:
         pool.queue(other, jobs)
         wait_a_moment(pool, 30, until=lambda: bool(pool._crew.workers[0].patient))
-        assert content(pool.sample(policy, job, 30), 30) == batch
+        assert content(sample(pool, policy, job, 30), 30) == batch
         assert content(pool.collect(jobs)) == expected
         assert pool.replaced == len(killed) == 1
 
@@ -164,9 +171,9 @@ def test_an_episode_is_ended_when_it_is_known_how_little_of_it_is_needed() -> No
     # Episode 1 is begun by the second worker with 70 steps to go; 10 turn out to be needed.
     policy = tiny.policy(LONG)
     with pool_of(LONG, 1) as pool:
-        expected = content(pool.sample(policy, job, 70), 70)
+        expected = content(sample(pool, policy, job, 70), 70)
     with pool_of(LONG, 2) as pool:
-        pool.sample(policy, job, 120)  # it has seen how long episodes are
+        sample(pool, policy, job, 120)  # it has seen how long episodes are
         pool.start(policy, job, 70)
         wait_a_moment(pool, 0.02)
         assert content(pool.finish(), 70) == expected
@@ -174,14 +181,14 @@ def test_an_episode_is_ended_when_it_is_known_how_little_of_it_is_needed() -> No
 
 def test_idle_time_is_time_without_episodes() -> None:
     with pool_of(LONG, 2) as pool:
-        pool.sample(tiny.policy(LONG), job, N_STEPS)
+        sample(pool, tiny.policy(LONG), job, N_STEPS)
         wait_a_moment(pool, 0.1)  # surplus is ended
         before, began = pool.idle_seconds, time.monotonic()
         wait_a_moment(pool, 0.5)
         passed = time.monotonic() - began
         assert pool.idle_seconds - before == pytest.approx(2 * passed, rel=0.01)
         before, began = pool.idle_seconds, time.monotonic()
-        pool.sample(tiny.policy(LONG), job, 40 * N_STEPS)
+        sample(pool, tiny.policy(LONG), job, 40 * N_STEPS)
         passed = time.monotonic() - began
         assert pool.idle_seconds - before < 0.5 * passed
 
@@ -206,7 +213,7 @@ def collected(pool: Pool, policy: Policy, jobs: list[Job]) -> list[Episode]:
 def test_workers_do_not_import_jax() -> None:
     task = "tests.probes:Modules-v0"
     with pool_of(task, 1) as pool:
-        episode = pool.sample(tiny.policy(task), job, 1)[0]
+        episode = sample(pool, tiny.policy(task), job, 1)[0]
     assert episode.observations[-1].tolist() == [0, 0, 1]  # jax, pybullet, gymnasium
 
 
@@ -217,9 +224,9 @@ def test_big_policies_and_big_episodes_do_not_wait_for_each_other() -> None:
     first, second = (tiny.policy(task, origins=(origin,) * 3) for _ in range(2))
     some, others = ([evaluation(n) for n in numbers] for numbers in (range(4), range(4, 8)))
     with pool_of(task, 2) as pool:
-        pool.sample(first, job, 30)
+        sample(pool, first, job, 30)
         pool.queue(first, some)
-        pool.sample(first, partial(job, iteration=1), 30)
+        sample(pool, first, partial(job, iteration=1), 30)
         time.sleep(1.0)  # the parent learns, the workers fill their sockets
         pool.queue(second, others)
         assert len(pool.collect(some) + pool.collect(others)) == 8
@@ -233,7 +240,7 @@ def test_the_parent_can_stop_while_it_waits() -> None:
         raise Enough
 
     with pool_of(WALK, 1, check=check) as pool, pytest.raises(Enough):
-        pool.sample(tiny.policy(WALK), job, N_STEPS)
+        sample(pool, tiny.policy(WALK), job, N_STEPS)
 
 
 # --- workers that die or hang --------------------------------------------------------------------
@@ -255,10 +262,10 @@ def test_workers_that_are_killed_change_nothing() -> None:
     with pool_of(task, 2, check=kill) as pool:
         batches = []
         for _ in range(40):
-            batches.append(content(pool.sample(tiny.policy(task), job, N_STEPS)))
+            batches.append(content(sample(pool, tiny.policy(task), job, N_STEPS)))
             if len(killed) == 4:
                 break
-        batches.append(content(pool.sample(tiny.policy(task), job, N_STEPS)))
+        batches.append(content(sample(pool, tiny.policy(task), job, N_STEPS)))
         pids = pool.pids
     assert len(killed) == pool.replaced == 4
     assert set(batches) == {expected}
@@ -268,13 +275,13 @@ def test_workers_that_are_killed_change_nothing() -> None:
 def test_a_worker_that_dies_idle_is_replaced() -> None:
     policy = tiny.policy(WALK)
     with pool_of(WALK, 2) as pool:
-        first = content(pool.sample(policy, job, N_STEPS))
+        first = content(sample(pool, policy, job, N_STEPS))
         for pid in pool.pids:
             os.kill(pid, signal.SIGKILL)
         time.sleep(0.2)
         pool.queue(policy, [evaluation(0)])
         assert len(pool.collect([evaluation(0)])) == 1
-        assert content(pool.sample(policy, job, N_STEPS)) == first
+        assert content(sample(pool, policy, job, N_STEPS)) == first
     assert pool.replaced == 2
 
 
@@ -303,7 +310,7 @@ def test_an_episode_that_no_worker_survives_is_named(
 def test_an_environment_that_can_not_be_made_is_named() -> None:
     said = r"ZeroDivisionError: it can not even be made \(probes.py, line \d+\)"
     with pool_of("tests.probes:Broken-v0", 2) as pool, pytest.raises(InputError, match=said):
-        pool.sample(tiny.policy(WALK), job, N_STEPS)
+        sample(pool, tiny.policy(WALK), job, N_STEPS)
 
 
 def test_a_worker_that_can_not_start_is_an_error_not_a_loop(tmp_path: Path) -> None:
@@ -315,7 +322,7 @@ def test_a_worker_that_can_not_start_is_an_error_not_a_loop(tmp_path: Path) -> N
             pool_of("Deadly-v0", 2) as pool,
             pytest.raises(InputError, match="3 workers died or hung"),
         ):
-            pool.sample(tiny.policy(WALK), job, N_STEPS)
+            sample(pool, tiny.policy(WALK), job, N_STEPS)
 
 
 def test_a_parent_that_is_killed_leaves_no_workers(tmp_path: Path) -> None:
@@ -327,7 +334,7 @@ from tests import tiny
 from tests.rollout.test_pool import *
 with pool_of(TROUBLE, 2) as pool:
     print(*pool.pids, flush=True)
-    pool.sample(tiny.policy(TROUBLE), job, 10**6)
+    sample(pool, tiny.policy(TROUBLE), job, 10**6)
 """
     variables = tiny.environment(**{probes.TROUBLE: probes.trouble("hang", "any", 1, marker)})
     with subprocess.Popen(
@@ -388,7 +395,7 @@ def test_a_fault_beyond_the_batch_does_not_stop_it(
     monkeypatch.setenv(probes.TROUBLE, probes.trouble(kind, beyond, 1))
     with pool_of(TROUBLE, workers) as pool:
         for _ in range(3):
-            assert content(pool.sample(tiny.policy(TROUBLE), job, N_STEPS)) == undisturbed
+            assert content(sample(pool, tiny.policy(TROUBLE), job, N_STEPS)) == undisturbed
 
 
 @pytest.mark.parametrize("kind", ["nan", "die"])
@@ -398,17 +405,17 @@ def test_a_fault_behind_the_last_needed_step_does_not_stop_it(
     # Episode 1 is needed for few steps; a second worker begins it before that is known.
     policy = tiny.policy(LONG)
     with pool_of(LONG, 1) as pool:
-        first, second = pool.sample(policy, job, 70)
+        first, second = sample(pool, policy, job, 70)
     assert (first.length, second.length) == (60, 10)
     expected = content([first, second], 70)
     monkeypatch.setenv(probes.TROUBLE, probes.trouble(kind, second.job.seed, 15))
     task = "tests.probes:LongTrouble-v0"
     with pool_of(task, 2) as pool:
-        assert content(pool.sample(policy, job, 70), 70) == expected
+        assert content(sample(pool, policy, job, 70), 70) == expected
     monkeypatch.setenv(probes.TROUBLE, probes.trouble(kind, second.job.seed, 10))
     for workers in (1, 2):
         with pool_of(task, workers) as pool, pytest.raises(EnvironmentFault):
-            pool.sample(policy, job, 70)
+            sample(pool, policy, job, 70)
 
 
 def test_a_fault_in_a_queued_episode_is_raised_where_it_is_collected(
@@ -419,6 +426,6 @@ def test_a_fault_in_a_queued_episode_is_raised_where_it_is_collected(
     policy = tiny.policy(TROUBLE)
     with pool_of(TROUBLE, 2) as pool:
         pool.queue(policy, jobs)
-        assert pool.sample(policy, job, N_STEPS)
+        assert sample(pool, policy, job, N_STEPS)
         with pytest.raises(EnvironmentFault, match="on fire"):
             pool.collect(jobs)

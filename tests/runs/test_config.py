@@ -89,7 +89,7 @@ def test_values_that_mean_the_same_are_taken(name: str, given: Any, expected: An
         ({"iterations": 0}, "iterations is 0, expected at least 1"),
         ({"batch_steps": 1, "experts": 1}, "batch_steps is 1, expected at least 2"),
         ({"bound": float("nan")}, "bound is nan, expected a finite number"),
-        ({"discount": 1.1}, "discount is 1.1, expected above 0, at most 1"),
+        ({"discount": 1.1}, "discount is 1.1, expected a number above 0, at most 1"),
         ({"evaluation_every": -1}, "evaluation_every is -1, expected 0 or more"),
         ({"evaluation_episodes": 0}, "evaluation_episodes is 0, expected at least 1"),
     ],

@@ -2,15 +2,7 @@
 
 from moie.api.policies import evaluate, explain, find_task, load, prune, show
 from moie.api.run import Run
-from moie.api.training import (
-    default_out,
-    iterations_for,
-    resume,
-    task_preset,
-    tasks,
-    train,
-    train_config,
-)
+from moie.api.training import default_out, resume, task_preset, tasks, train, train_config
 
 __all__ = [
     "Run",
@@ -18,7 +10,6 @@ __all__ = [
     "evaluate",
     "explain",
     "find_task",
-    "iterations_for",
     "load",
     "prune",
     "resume",

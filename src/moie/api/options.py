@@ -9,7 +9,7 @@ from moie.runs.machinery import Callback
 
 
 class EvaluateOptions(TypedDict, total=False):
-    """Of `moie.evaluate`."""
+    """Options of `moie.evaluate`."""
 
     episodes: int
     seed: int
@@ -19,7 +19,7 @@ class EvaluateOptions(TypedDict, total=False):
 
 
 class PruneOptions(EvaluateOptions, total=False):
-    """Of `moie.prune`."""
+    """Options of `moie.prune`."""
 
     loss: float
     out: str | os.PathLike[str] | None
@@ -27,7 +27,7 @@ class PruneOptions(EvaluateOptions, total=False):
 
 
 class ExplainOptions(PruneOptions, total=False):
-    """Of `moie.explain`."""
+    """Options of `moie.explain`."""
 
     actions: Literal["mean", "sampled"]
     pruning: bool
@@ -35,7 +35,7 @@ class ExplainOptions(PruneOptions, total=False):
 
 
 class ResumeOptions(TypedDict, total=False):
-    """Of `moie.resume`."""
+    """Options of `moie.resume`."""
 
     iterations: int | None
     callbacks: Sequence[Callback]

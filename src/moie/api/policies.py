@@ -1,4 +1,4 @@
-"""What can be done with a policy: load, show, evaluate, explain and prune it."""
+"""Functions that load, show, evaluate, explain and prune a policy."""
 
 from __future__ import annotations
 
@@ -88,11 +88,12 @@ def evaluate(
     from moie.runs.truth import evaluate as measure
 
     episodes, seed = whole("episodes", episodes), whole("seed", seed, 0)
-    count, found = n_workers(workers), _policy(policy)
+    count = n_workers(workers)
     where = "the policy" if isinstance(policy, Policy) else policy
-    find_task(found.task, task, trust_task, where)
+    policy = _policy(policy)
+    find_task(policy.task, task, trust_task, where)
     with stoppable() as check:
-        return measure(found, episodes, seed, count, check=check)
+        return measure(policy, episodes, seed, count, check=check)
 
 
 def _settings(episodes: int, seed: int, loss: float, workers: int | None, **options: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moie.api import policies
 from moie.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ class Run:
     @property
     def policy(self) -> Policy:
         """The policy as it stands."""
-        from moie.api.policies import load
-
-        return load(self.path)
+        return policies.load(self.path)
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
@@ -56,10 +55,10 @@ class Run:
         from moie.runs.disk.metrics import read
 
         file = RunDirectory.open(self.path).metrics_file
-        found = read(file)
-        if found.problems:
-            warnings.warn(f"{file}: {'; '.join(found.problems)}", stacklevel=2)
-        return found.rows
+        metrics = read(file)
+        if metrics.problems:
+            warnings.warn(f"{file}: {'; '.join(metrics.problems)}", stacklevel=2)
+        return metrics.rows
 
     def resume(self, **options: Unpack[ResumeOptions]) -> Run:
         """Continue the run where it stopped. See `moie.resume`."""
@@ -69,24 +68,16 @@ class Run:
 
     def show(self) -> str:
         """The policy as a program of IF blocks: `print` it."""
-        from moie.api.policies import show
-
-        return show(self.path)
+        return policies.show(self.path)
 
     def evaluate(self, **options: Unpack[EvaluateOptions]) -> Measured:
         """Measure the policy. See `moie.evaluate`."""
-        from moie.api.policies import evaluate
-
-        return evaluate(self.path, **options)
+        return policies.evaluate(self.path, **options)
 
     def explain(self, **options: Unpack[ExplainOptions]) -> Path:
         """Write a report about the policy and return its path. See `moie.explain`."""
-        from moie.api.policies import explain
-
-        return explain(self.path, **options)
+        return policies.explain(self.path, **options)
 
     def prune(self, **options: Unpack[PruneOptions]) -> tuple[Pruning, Path]:
         """Remove the experts that the policy does not need. See `moie.prune`."""
-        from moie.api.policies import prune
-
-        return prune(self.path, **options)
+        return policies.prune(self.path, **options)

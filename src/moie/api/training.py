@@ -1,4 +1,4 @@
-"""How a run is started and continued."""
+"""Functions that start and continue a run."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ def tasks() -> tuple[Task, ...]:
 
 
 @contextmanager
-def _until_a_callback_stops(progress: Any) -> Iterator[None]:
-    """A callback that returns False ends the run, and nothing is wrong with that."""
-    try:
-        yield
-    except StoppedByCallback as stop:
-        progress.note(str(stop))
+def _machinery(*options: Any) -> Iterator[Any]:
+    """A run's machinery; a callback that returns False ends the run without an error."""
+    from moie.runs.machinery import machinery
+
+    with machinery(*options) as parts:
+        try:
+            yield parts
+        except StoppedByCallback as stop:
+            parts.progress.note(str(stop))
 
 
 def task_preset(task: str, algorithm: str | None = None) -> RunConfig:
@@ -63,23 +66,26 @@ def default_out(config: RunConfig) -> Path:
 def train_config(
     config: RunConfig,
     out: str | os.PathLike[str] | None = None,
+    steps: int | None = None,
     workers: int | None = None,
     worker_timeout: float = 300.0,
     packaged_env: bool = False,
     quiet: bool = False,
     callbacks: Sequence[Callback] = (),
 ) -> Run:
-    """Train by a complete configuration."""
+    """Train with a complete configuration; `steps` overrides its iterations."""
+    from moie.runs.config import whole, with_settings
     from moie.runs.disk.directory import RunDirectory
-    from moie.runs.machinery import machinery
 
+    if steps is not None:
+        iterations = -(-whole("steps", steps) // config.batch_steps)
+        config = with_settings(config, {"iterations": iterations})
     path = default_out(config) if out is None else Path(out)
     RunDirectory.check_free(path)
-    with machinery(workers, worker_timeout, packaged_env, quiet, callbacks) as parts:
+    with _machinery(workers, worker_timeout, packaged_env, quiet, callbacks) as parts:
         from moie.runs import lifecycle
 
-        with _until_a_callback_stops(parts.progress):
-            lifecycle.train(path, config, parts)
+        lifecycle.train(path, config, parts)
     return Run(path)
 
 
@@ -126,16 +132,7 @@ def train(
     named = {"algorithm": algorithm, "experts": experts, "seed": seed, "iterations": iterations}
     settings |= {name: value for name, value in named.items() if value is not None}
     config = with_settings(task_preset(task, algorithm), settings)
-    if steps is not None:
-        config = with_settings(config, {"iterations": iterations_for(steps, config)})
-    return train_config(config, out, workers, worker_timeout, packaged_env, quiet, callbacks)
-
-
-def iterations_for(steps: int, config: RunConfig) -> int:
-    """Whole batches that make up at least so many steps."""
-    from moie.runs.config import whole
-
-    return -(-whole("steps", steps) // config.batch_steps)
+    return train_config(config, out, steps, workers, worker_timeout, packaged_env, quiet, callbacks)
 
 
 def resume(
@@ -163,14 +160,12 @@ def resume(
     """
     from moie.runs.config import whole
     from moie.runs.disk.directory import RunDirectory
-    from moie.runs.machinery import machinery
 
     if iterations is not None:
         iterations = whole("iterations", iterations)
     find_task(RunDirectory.open(Path(path)).read_config().task, task, trust_task, path)
-    with machinery(workers, worker_timeout, packaged_env, quiet, callbacks) as parts:
+    with _machinery(workers, worker_timeout, packaged_env, quiet, callbacks) as parts:
         from moie.runs import lifecycle
 
-        with _until_a_callback_stops(parts.progress):
-            lifecycle.resume(Path(path), parts, iterations)
+        lifecycle.resume(Path(path), parts, iterations)
     return Run(Path(path))

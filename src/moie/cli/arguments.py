@@ -38,21 +38,19 @@ Steps = Annotated[
         str_from_instance=lambda value: [str(value)],
     ),
 ]
-TaskOfFile = Annotated[
-    str | None,
-    _help(
-        "The run's task, if a module of yours registers it. The module may be in the current "
-        "folder.",
-        metavar="MODULE:ID",
-    ),
-]
-TrustTask = Annotated[
-    bool,
-    _help(
-        "Import the module of a task 'module:Id' that the run or the file names. It may run any "
-        "code: use this only for files that you trust."
-    ),
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithTask:
+    """Options of the commands that simulate the task of a run or a file."""
+
+    task: Annotated[str | None, tyro.conf.arg(metavar="MODULE:ID")] = None
+    """The run's task, if a module of yours registers it. The module may be in the current
+    folder."""
+    trust_task: bool = False
+    """Import the module of a task 'module:Id' that the run or the file names. It may run any code:
+    use this only for files that you trust."""
+    workers: Workers = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ class Train:
 
 
 @dataclass(frozen=True)
-class Resume:
+class Resume(WithTask):
     """Continue a run that was stopped or killed. It ends with the same policy as if it had never
     stopped."""
 
@@ -79,15 +77,12 @@ class Resume:
     """The run directory."""
     iterations: int | None = None
     """Train up to this many iterations; default: as many as the run was started for."""
-    task: TaskOfFile = None
-    trust_task: TrustTask = False
-    workers: Workers = None
     worker_timeout: Timeout = 300.0
     packaged_env: Packaged = False
 
 
 @dataclass(frozen=True)
-class Evaluate:
+class Evaluate(WithTask):
     """Measure a policy: return, length and distance, with sampled and with mean actions; for a
     mixture also how literally its program may be read."""
 
@@ -96,13 +91,10 @@ class Evaluate:
     """Episodes with sampled actions, and as many with mean actions."""
     seed: int = 1_000_000
     """Random seed of the episodes."""
-    task: TaskOfFile = None
-    trust_task: TrustTask = False
-    workers: Workers = None
 
 
 @dataclass(frozen=True)
-class Explain:
+class Explain(WithTask):
     """Write a report that shows what a policy does: program, pictures, figures, a player."""
 
     run: RunOrFile
@@ -122,13 +114,10 @@ class Explain:
     """Look for the smallest policy that is good enough."""
     pictures: bool = True
     """Draw the prototypes and a video."""
-    task: TaskOfFile = None
-    trust_task: TrustTask = False
-    workers: Workers = None
 
 
 @dataclass(frozen=True)
-class Prune:
+class Prune(WithTask):
     """Remove the experts that a policy does not need, and measure what that costs."""
 
     run: RunOrFile
@@ -142,9 +131,6 @@ class Prune:
     many confirm the choice."""
     seed: int = 2_000_000
     """Random seed of the episodes."""
-    task: TaskOfFile = None
-    trust_task: TrustTask = False
-    workers: Workers = None
 
 
 @dataclass(frozen=True)

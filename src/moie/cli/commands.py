@@ -1,4 +1,4 @@
-"""The commands: arguments to calls of the Python interface, results to text."""
+"""The commands: they call the Python interface with their arguments and print the result."""
 
 import argparse
 import contextlib
@@ -6,6 +6,7 @@ import difflib
 import io
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import tyro
@@ -16,7 +17,7 @@ from moie.cli.help import command_help, train_help
 from moie.errors import InputError
 from moie.files import typed
 from moie.learn.config import LearnerConfig
-from moie.runs.config import RunConfig, with_settings
+from moie.runs.config import RunConfig
 from moie.studies import interface
 from moie.terminal import say
 
@@ -43,7 +44,7 @@ def _parse(
 
 
 def _in_one_line(box: str) -> str:
-    """What is wrong, and the nearest options, from the box that tyro draws around them."""
+    """The mistake, and the nearest options, from the box that tyro draws around them."""
     parts = re.split(r"─{3,}", re.sub(r"[│╭╰╮╯]", " ", box))
     parts = [" ".join(part.split()) for part in parts if part.strip()]
     wrong = parts[1].removesuffix(".").removesuffix(" (required)") if len(parts) > 1 else box
@@ -69,13 +70,7 @@ def train(arguments: Sequence[str]) -> None:
         say(train_help(arguments[0], preset))
         return
     given = _parse(Train, arguments[1:], f"train {arguments[0]}", default=Train(preset))
-    config = given.config
-    if given.steps is not None:
-        config = with_settings(config, {"iterations": api.iterations_for(given.steps, config)})
-    run = api.train_config(
-        config, given.out, given.workers, given.worker_timeout, given.packaged_env
-    )
-    _say_where(run)
+    _say_where(api.train_config(**_options(given)))
 
 
 def _algorithm_in(arguments: Sequence[str]) -> str | None:
@@ -85,20 +80,17 @@ def _algorithm_in(arguments: Sequence[str]) -> str | None:
     return parser.parse_known_args(arguments)[0].algorithm
 
 
+def _options(given: Any, *others: str) -> dict[str, Any]:
+    """The arguments of a command, without `others`, as keyword arguments of the function that
+    does its work."""
+    names = [item.name for item in fields(given) if item.name not in others]
+    return {name: getattr(given, name) for name in names}
+
+
 def resume(arguments: Sequence[str]) -> None:
     """`moie resume RUN`."""
     given = _parse(Resume, arguments, "resume")
-    _say_where(
-        api.resume(
-            given.run,
-            iterations=given.iterations,
-            task=given.task,
-            trust_task=given.trust_task,
-            workers=given.workers,
-            worker_timeout=given.worker_timeout,
-            packaged_env=given.packaged_env,
-        )
-    )
+    _say_where(api.resume(given.run, **_options(given, "run")))
 
 
 def _say_where(run: api.Run) -> None:
@@ -109,98 +101,63 @@ def _say_where(run: api.Run) -> None:
 def evaluate(arguments: Sequence[str]) -> None:
     """`moie evaluate RUN`."""
     given = _parse(Evaluate, arguments, "evaluate")
-    found = api.evaluate(
-        given.run,
-        episodes=given.episodes,
-        seed=given.seed,
-        task=given.task,
-        trust_task=given.trust_task,
-        workers=given.workers,
-    )
-    say(found)
+    say(api.evaluate(given.run, **_options(given, "run")))
 
 
 def show(arguments: Sequence[str]) -> None:
     """`moie show RUN`."""
-    given = _parse(Show, arguments, "show")
-    say(api.show(given.run))
+    say(api.show(_parse(Show, arguments, "show").run))
 
 
 def explain(arguments: Sequence[str]) -> None:
     """`moie explain RUN`."""
     given = _parse(Explain, arguments, "explain")
-    if given.state is not None:
-        from moie.explanation.state import read_state
-
-        say(api.load(given.run).explain(read_state(given.state)))
+    if given.state is None:
+        say(f"report: {api.explain(given.run, **_options(given, 'run', 'state'))}")
         return
-    report = api.explain(
-        given.run,
-        out=given.out,
-        episodes=given.episodes,
-        seed=given.seed,
-        loss=given.loss,
-        actions=given.actions,
-        pruning=given.pruning,
-        pictures=given.pictures,
-        task=given.task,
-        trust_task=given.trust_task,
-        workers=given.workers,
-    )
-    say(f"report: {report}")
+    from moie.explanation.state import read_state
+
+    say(api.load(given.run).explain(read_state(given.state)))
 
 
 def prune(arguments: Sequence[str]) -> None:
     """`moie prune RUN`."""
-    given = _parse(Prune, arguments, "prune")
-    found, file = api.prune(
-        given.run,
-        loss=given.loss,
-        out=given.out,
-        episodes=given.episodes,
-        seed=given.seed,
-        task=given.task,
-        trust_task=given.trust_task,
-        workers=given.workers,
-    )
     from moie.explanation.program import pruning_table
 
-    say(pruning_table(found))
+    given = _parse(Prune, arguments, "prune")
+    pruning, file = api.prune(given.run, **_options(given, "run"))
+    say(pruning_table(pruning))
     say(f"policy: {file}")
 
 
 def study(arguments: Sequence[str]) -> None:
     """`moie study NAME`."""
     given = _parse(Study, arguments, "study")
-    options: dict[str, Any] = {"out": given.out, "iterations": given.iterations}
-    options |= {name: getattr(given, name) for name in ("tasks", "algorithms", "experts", "seeds")}
     if given.status:
-        from moie.studies.progress import report
-
-        found = interface.study_status(given.study, **options)
-        say(report(found.name, found.statuses))
-        for line in found.misfits:
-            say(f"  misfit   {line}")
-        for line in found.damaged:
-            say(f"  damaged  {line}")
-        if not found.path.exists():
-            say(f"  there is nothing at {found.path} yet")
+        _say_status(given)
         return
-    found = interface.study(
-        given.study,
-        address=given.address,
-        cpus=given.cpus,
-        cpus_per_run=given.cpus_per_run,
-        worker_timeout=given.worker_timeout,
-        **options,
-    )
-    say(f"runs: {found.path}")
-    say(f"compare them with: {typed('compare', found.path)}")
-    if found.unfinished:
-        lines = [f"  {one.name}: {one.error or one.state}" for one in found.unfinished]
+    runs = interface.study(given.study, **_options(given, "study", "status"))
+    say(f"runs: {runs.path}")
+    say(f"compare them with: {typed('compare', runs.path)}")
+    if runs.unfinished:
+        lines = [f"  {one.name}: {one.error or one.state}" for one in runs.unfinished]
         raise InputError(
-            "\n".join([f"{len(lines)} of {len(found.statuses)} runs are not done", *lines])
+            "\n".join([f"{len(lines)} of {len(runs.statuses)} runs are not done", *lines])
         )
+
+
+def _say_status(given: Study) -> None:
+    from moie.studies.progress import report
+
+    cluster = ("address", "cpus", "cpus_per_run", "worker_timeout")
+    runs = interface.study_status(given.study, **_options(given, "study", "status", *cluster))
+    say(report(runs.name, runs.statuses))
+    for line in runs.misfits:
+        say(f"  misfit   {line}")
+    for line in runs.damaged:
+        say(f"  damaged  {line}")
+    if not runs.path.exists():
+        say(f"  there is nothing at {runs.path} yet")
 
 
 def compare(arguments: Sequence[str]) -> None:
@@ -230,15 +187,8 @@ def tasks(arguments: Sequence[str]) -> None:
 
 
 COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
-    "train": train,
-    "resume": resume,
-    "evaluate": evaluate,
-    "show": show,
-    "explain": explain,
-    "prune": prune,
-    "study": study,
-    "compare": compare,
-    "tasks": tasks,
+    command.__name__: command
+    for command in (train, resume, evaluate, show, explain, prune, study, compare, tasks)
 }
 
 

@@ -1,4 +1,4 @@
-"""What `moie COMMAND --help` prints. Options and their texts come from the dataclasses that hold
+"""The pages of `moie COMMAND --help`. Options and their texts come from the dataclasses that hold
 them: one place for the parser, the help and the code."""
 
 import ast
@@ -53,24 +53,24 @@ class Option:
 
     @property
     def left(self) -> str:
-        """What is typed."""
+        """The option as it is typed."""
         if self.is_positional:
-            return _metavar(self.hint) or self.name.upper()
+            return _annotated(self.hint, "metavar") or self.name.upper()
         flag = f"--{self.name.replace('_', '-')}"
         kind = _plain(self.hint)
         if kind is bool:
             return f"{flag} / --no-{flag[2:]}"
-        return f"{flag} {_metavar(self.hint) or _word(kind)}"
+        return f"{flag} {_annotated(self.hint, 'metavar') or _word(kind)}"
 
     @property
     def right(self) -> str:
-        """What it means."""
+        """Its meaning and its default."""
         shown = _shown(self.default)
         return " ".join(f"{self.text} {f'(default: {shown})' if shown else ''}".split())
 
 
 def _shown(default: Any) -> str:
-    """Empty where the text says it, or nothing is the default."""
+    """The default as text; empty where there is none or the help says it."""
     if default is None or default is dataclasses.MISSING or default == ():
         return ""
     if isinstance(default, bool):
@@ -80,19 +80,12 @@ def _shown(default: Any) -> str:
     return f"{default:.4g}" if isinstance(default, float) else str(default)
 
 
-def _settings(hint: Any) -> list[Any]:
-    """What tyro is told about an argument beside its type."""
-    return [note for note in getattr(hint, "__metadata__", ()) if hasattr(note, "metavar")]
-
-
-def _metavar(hint: Any) -> str | None:
-    return next((note.metavar for note in _settings(hint) if note.metavar), None)
-
-
-def _documentation(hint: Any) -> list[str]:
-    """What `Doc` says about a field."""
+def _annotated(hint: Any, *names: str) -> str:
+    """The first text that annotations of a type have under one of these names: `help` and
+    `metavar` are tyro's, `documentation` is `Doc`'s."""
     notes = getattr(hint, "__metadata__", ())
-    return [note.documentation for note in notes if hasattr(note, "documentation")]
+    texts = (getattr(note, name, None) for note in notes for name in names)
+    return next(filter(None, texts), "")
 
 
 def _plain(hint: Any) -> Any:
@@ -116,30 +109,31 @@ def _word(kind: Any) -> str:
 
 
 def _docstrings(kind: type) -> dict[str, str]:
-    """The string below each field of a dataclass."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(body, ast.ClassDef)
-    found = {}
-    for field, text in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-            found[ast.unparse(field.target)] = ast.literal_eval(text.value)
-    return found
+    """The string below each field of a dataclass and of those it inherits from."""
+    texts = {}
+    for one in filter(dataclasses.is_dataclass, kind.__mro__):
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(one))).body
+        assert isinstance(body, ast.ClassDef)
+        for field, text in zip(body.body, body.body[1:], strict=False):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                texts[ast.unparse(field.target)] = ast.literal_eval(text.value)
+    return texts
 
 
 def options_of(kind: type, values: object = None) -> list[Option]:
-    """Of a dataclass, without its parts that are dataclasses; defaults are those of `values`."""
+    """Options of a dataclass except those that are dataclasses; defaults are those of `values`."""
     texts, hints = _docstrings(kind), typing.get_type_hints(kind, include_extras=True)
-    found = []
-    for field in dataclasses.fields(kind):
+    options = []
+    # Inherited options come last.
+    for field in sorted(dataclasses.fields(kind), key=lambda f: f.name not in kind.__annotations__):
         hint = hints[field.name]
         if dataclasses.is_dataclass(_plain(hint)) or (kind is RunConfig and field.name == "task"):
             continue
-        notes = [note.help for note in _settings(hint)] + _documentation(hint)
-        text = texts.get(field.name) or next((note for note in notes if note), "")
+        text = texts.get(field.name) or _annotated(hint, "help", "documentation")
         default = field.default if values is None else getattr(values, field.name)
         is_positional = field.default is dataclasses.MISSING and kind is not RunConfig
-        found.append(Option(field.name, hint, text, default, is_positional))
-    return found
+        options.append(Option(field.name, hint, text, default, is_positional))
+    return options
 
 
 def _lines(options: list[Option], width: int) -> list[str]:
@@ -167,7 +161,7 @@ def _page(usage: str, about: str, sections: dict[str, list[Option]]) -> str:
 
 
 def command_help(command: str, kind: type) -> str:
-    """Of any command but train."""
+    """The help of any command but train."""
     options = options_of(kind)
     given = [option for option in options if option.is_positional]
     usage = " ".join([f"moie {command}", *(option.left for option in given), "[options]"])
@@ -176,7 +170,7 @@ def command_help(command: str, kind: type) -> str:
 
 
 def train_help(task: str | None, config: RunConfig) -> str:
-    """Of `moie train`: what matters first, then all other settings by subject."""
+    """The help of `moie train`: the most used options first, then all others by subject."""
     learner = config.learner
     parts: dict[str, list[Option]] = {"config": options_of(RunConfig, config)}
     first = options_of(EvaluationConfig, config.evaluation) + options_of(LearnerConfig, learner)

@@ -1,4 +1,4 @@
-"""How much exploration must stay: the paper's two-phase entropy floor (section 6; design of the
+"""Lower limits of exploration: the paper's two-phase entropy floor (section 6; design of the
 authors' experiments), and a floor that follows from the run's budget."""
 
 import math

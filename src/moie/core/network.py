@@ -26,16 +26,13 @@ class NetworkPolicy(GaussianPolicy):
         *,
         key: PRNGKeyArray,
     ):
-        self.network = Perceptron((n_features, *hidden, n_actions), LAST_GAIN, key=key)
+        # The first mean is nearly zero: the policy explores by its noise, like the first mixture.
+        self.network = Perceptron((n_features, *hidden, n_actions), last_gain=0.01, key=key)
         self.log_std = gaussian.equal_log_std(initial_std, n_actions)
 
     def mean(self, state: Float[Array, " d"]) -> Float[Array, " A"]:
         """The network's output."""
         return self.network(state)
-
-
-LAST_GAIN = 0.01
-"""The first policy's mean is nearly zero: it explores by its noise, like the mixture's first."""
 
 
 class LinearPolicy(GaussianPolicy):

@@ -65,7 +65,7 @@ def draw_states(
 
 
 class Search(eqx.Module):
-    """What scoring a candidate needs; computed once a swap."""
+    """The arrays that scoring a candidate needs, computed once per swap."""
 
     kernel: Float[Array, "rows N"]  # activation of each state, then each prototype, on all states
     weights: Float[Array, "K 1"]
@@ -88,8 +88,8 @@ class Search(eqx.Module):
         )
 
     def objective(self, rows: Int[Array, " K"], runners_up: int) -> Scalar:
-        """Of a list of prototypes, given as rows of the kernel. They are read one by one, in
-        place: a gather would copy them first."""
+        """The objective of a list of prototypes, given as rows of the kernel. Rows are read one by
+        one, in place: indexing with an array would copy them first."""
         activations = [
             jax.lax.dynamic_index_in_dim(self.kernel, rows[k], keepdims=False)
             for k in range(rows.size)

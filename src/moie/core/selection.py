@@ -9,7 +9,7 @@ from functools import partial
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from moie.core.gaussian import mean_shift
 from moie.core.policy import MixturePolicy, membership_of
@@ -27,6 +27,11 @@ class Selection(eqx.Module):
     rows: Int[Array, " K"]
 
 
+def unchanged(policy: MixturePolicy) -> Selection:
+    """The policy with all its prototypes."""
+    return Selection(policy, jnp.full_like(policy.weights, KEPT, jnp.int32))
+
+
 class Swap(eqx.Module):
     """Result of `swap_prototypes`: what was kept, and the number of swaps to start from next."""
 
@@ -35,14 +40,6 @@ class Swap(eqx.Module):
     n_swaps: Scalar
     objective: Scalar
     mean_shift: Scalar
-
-
-class Compression(eqx.Module):
-    """Result of `compress`."""
-
-    policy: MixturePolicy
-    rows: Int[Array, " K"]
-    deleted: Bool[Array, " K"]
 
 
 def seed_prototypes(
@@ -176,7 +173,7 @@ def compress(
     anchor: Anchor,
     delete_bound: ScalarLike,
     reweight_bound: ScalarLike,
-) -> Compression:
+) -> Selection:
     """compressPolicy: delete every expert that the policy can do without, then use its place.
 
     From the smallest weight up, an expert is deleted if the mean shift from the anchor stays below
@@ -224,4 +221,4 @@ def compress(
     bracket = (jnp.zeros_like(weights[0]), jnp.full_like(weights[0], HIGHEST_WEIGHT))
     weight, _ = jax.lax.fori_loop(0, BISECTIONS, bisect, bracket)
     seeded = eqx.tree_at(lambda p: p.weights, seeded, jnp.where(deleted, weight, weights))
-    return Compression(seeded, rows, deleted)
+    return Selection(seeded, rows)

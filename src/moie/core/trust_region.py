@@ -46,7 +46,7 @@ class Anchor(eqx.Module):
 
 
 class GaussianProjection(eqx.Module):
-    """What Algorithm 1 returns: the projected Gaussian and how far it went."""
+    """The result of Algorithm 1: the projected Gaussian and how far it went."""
 
     means: Float[Array, "N A"]
     log_std: Float[Array, " A"]
@@ -118,8 +118,8 @@ def _mean_step(
 
 
 def _rounding(bound: ScalarLike, size: Float[Array, " A"], anchor: Anchor) -> Scalar:
-    """What rounding may add to a KL of the bound's size, as a share of the bound, where each mean
-    is a sum of parts of at most that size.
+    """The error that rounding may add to a KL of the bound's size, as a share of the bound, where
+    each mean is a sum of parts of at most `size`.
 
     A relative error u of these parts moves z = mean/sigma by u size/sigma, and such a KL by
     sqrt(2 bound) times that.
@@ -129,7 +129,7 @@ def _rounding(bound: ScalarLike, size: Float[Array, " A"], anchor: Anchor) -> Sc
 
 
 def _largest(means: Float[Array, "N A"], anchor: Anchor) -> tuple[Array, Array]:
-    """Sizes of the means, and of all that is summed up in them."""
+    """Largest sizes of the means, and of the terms that they sum."""
     of_means = jnp.max(jnp.maximum(jnp.abs(means), jnp.abs(anchor.means)), axis=0)
     return of_means, jnp.maximum(of_means, jnp.max(jnp.abs(anchor.actions), axis=0))
 
@@ -253,29 +253,12 @@ def project_actions(
         bound,
         entropy_floor,
     )
-    projected = _take_steps(policy, intermediate_actions, gaussian_)
-    return PolicyProjection(projected, gaussian_, jnp.ones_like(gaussian_.mean_step))
-
-
-def _take_steps(
-    policy: MixturePolicy, from_actions: Float[Array, "K A"], projection: GaussianProjection
-) -> MixturePolicy:
-    actions = from_actions + projection.mean_step * (policy.actions - from_actions)
+    step = gaussian_.mean_step
+    actions = intermediate_actions + step * (policy.actions - intermediate_actions)
     # Where nothing was projected the action is kept to the last bit.
-    actions = jnp.where(projection.mean_step < 1.0, actions, policy.actions)
-    return eqx.tree_at(lambda p: (p.actions, p.log_std), policy, (actions, projection.log_std))
-
-
-def project_policy(
-    policy: MixturePolicy,
-    states: Float[Array, "N d"],
-    anchor: Anchor,
-    bound: ScalarLike,
-    entropy_floor: ScalarLike,
-) -> MixturePolicy:
-    """The full-batch projection of all differentiable parameters: `project_all`'s policy."""
-    activation = jax.vmap(policy.activation)(states)
-    return project_all(policy, activation, anchor, bound, entropy_floor).policy
+    actions = jnp.where(step < 1.0, actions, policy.actions)
+    projected = eqx.tree_at(lambda p: (p.actions, p.log_std), policy, (actions, gaussian_.log_std))
+    return PolicyProjection(projected, gaussian_, jnp.ones_like(step))
 
 
 def divergence(policy: MixturePolicy, states: Float[Array, "N d"], anchor: Anchor) -> Scalar:

@@ -34,16 +34,16 @@ AT_LIMIT = float(np.float32(0.99))  # the package compares in single precision
 def total(values):
     """The sum of up to 128 numbers as NumPy adds them up: eight rows, then what is left."""
     if len(values) < 8:
-        found, *rest = values
+        result, *rest = values
     else:
         rows, n_rows = values[:8], len(values) // 8
         for row in range(1, n_rows):
             rows = [a + b for a, b in zip(rows, values[8 * row : 8 * row + 8], strict=True)]
         a, b, c, d, e, f, g, h = rows
-        found, rest = ((a + b) + (c + d)) + ((e + f) + (g + h)), values[8 * n_rows :]
+        result, rest = ((a + b) + (c + d)) + ((e + f) + (g + h)), values[8 * n_rows :]
     for value in rest:  # not `sum`: from Python 3.12 on it corrects the rounding
-        found += value
-    return found
+        result += value
+    return result
 
 
 class BatchedWalker(gym.Wrapper):
@@ -159,15 +159,15 @@ class BatchedWalker(gym.Wrapper):
         vx, vy, vz = rotation.dot(self.velocity).tolist()
         numbers = [z - robot.initial_z, np.sin(angle), np.cos(angle), 0.3 * vx, 0.3 * vy, 0.3 * vz]
         numbers += (roll, pitch, *joints, *robot.feet_contact.tolist())
-        found = np.array(numbers, np.float32)
-        rounded = found.tolist()
+        state = np.array(numbers, np.float32)
+        rounded = state.tolist()
         angles = rounded[8 : 8 + len(joints) : 2]
         robot.joints_at_limit = sum([abs(angle) > AT_LIMIT for angle in angles])
-        robot.joint_speeds = self.speeds = found[9 : 8 + len(joints) : 2]
+        robot.joint_speeds = self.speeds = state[9 : 8 + len(joints) : 2]
         if isnan(sum(rounded)) or max(rounded) > 5 or min(rounded) < -5:
-            found = np.clip(found, -5, 5)
-            self.is_broken = bool(np.isnan(found).any())
-        return found
+            state = np.clip(state, -5, 5)
+            self.is_broken = bool(np.isnan(state).any())
+        return state
 
     def _torso_and_places(self):
         """The mean place of all parts with the torso's height, its orientation and its speed."""

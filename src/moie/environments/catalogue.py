@@ -87,7 +87,7 @@ def _is_printable(name: object) -> bool:
 
 
 def names(env_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Of features and of joints; nothing where they are not known."""
+    """Names of features and of joints; empty where they are not known."""
     for task in TASKS:
         if env_id in (task.short, task.id):
             return task.features, task.joints

@@ -18,7 +18,7 @@ FAMILIAR = frozenset(
 
 
 def unfamiliar_module(task: str) -> str | None:
-    """The module that making the task imports, where it is none of ours."""
+    """The module that making the task imports, unless moie or one of its extras brings it."""
     module = task.rpartition(":")[0]
     parts = module.split(".")
     return None if parts[0] in FAMILIAR and "__main__" not in parts else module or None
@@ -38,7 +38,7 @@ def check_consent(task: str, trust_task: bool, path: str | os.PathLike[str]) -> 
 
 
 def resume_command(path: str | os.PathLike[str], task: str) -> str:
-    """What to type to go on with a run."""
+    """The command that continues a run."""
     return f"moie resume {shlex.quote(str(path))}" + (
         " --trust-task" if unfamiliar_module(task) else ""
     )

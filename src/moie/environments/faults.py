@@ -1,4 +1,4 @@
-"""What went wrong in the user's environment: in one line, and with the lines of code."""
+"""Descriptions of faults in the user's environment: in one line, and with the lines of code."""
 
 import importlib
 import re
@@ -14,7 +14,7 @@ _NOT_THE_USERS = (
     str(Path(gymnasium.__file__).parent),
     str(Path(__file__).parent.parent),
 )
-"""How the files of Python's imports, Gymnasium and moie begin."""
+"""Beginnings of the paths of Python's imports, Gymnasium and moie."""
 FIRST, LAST = 1, 2
 """Frames of the user's code that the terminal shows, of a long traceback."""
 RETURNS = {
@@ -24,11 +24,11 @@ RETURNS = {
 
 
 class Unusable(Exception):  # noqa: N818  becomes an EnvironmentFault
-    """The environment gave something that can not be used; the message says what."""
+    """The environment returned something unusable; the message says what."""
 
 
 def said(error: BaseException) -> str:
-    """Type and text in one line; the text alone where the type says nothing."""
+    """Type and text of an error in one line; the text alone where the type says nothing."""
     text = " ".join(str(error).split())
     if text and isinstance(error, Unusable):
         return text
@@ -42,7 +42,7 @@ def place(error: BaseException) -> str:
 
 
 def users_frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """Of the traceback, from the first one on that is the user's."""
+    """Frames of the traceback, from the first one in the user's code on."""
     frames = list(traceback.extract_tb(error.__traceback__))
     while frames and frames[0].filename.startswith(_NOT_THE_USERS):
         frames.pop(0)
@@ -66,17 +66,16 @@ def in_record(error: Exception) -> dict[str, Any]:
     return {"error": said(error), "where": last_lines(error), "traceback": lines}
 
 
-def check_reset(found: Any, env: gymnasium.Env) -> None:
-    """Unusable unless `reset` returned a pair; an observation of two numbers is none."""
-    is_list = isinstance(found, list) and bool(found) and isinstance(found[-1], dict)
-    if not (isinstance(found, tuple) or is_list) or len(found) != 2:
-        several = f"{len(found)} values" if isinstance(found, tuple | list) else ""
-        raise _returned(several or f"one {type(found).__name__}", "reset", env)
+def check_reset(result: Any, env: gymnasium.Env) -> None:
+    """Raise Unusable unless `reset` returned a pair; an observation of two numbers is not one."""
+    is_list = isinstance(result, list) and bool(result) and isinstance(result[-1], dict)
+    if not (isinstance(result, tuple) or is_list) or len(result) != 2:
+        several = f"{len(result)} values" if isinstance(result, tuple | list) else ""
+        raise _returned(several or f"one {type(result).__name__}", "reset", env)
 
 
 def meaning(error: Exception, env: gymnasium.Env) -> Exception:
-    """The same error, or what it says about `step`: moie and Gymnasium's wrappers unpack what it
-    returns."""
+    """The same error; or, where what `step` returned cannot be unpacked, one that says so."""
     count = re.search(r"values to unpack \(expected 5(?:, got (\d+))?\)", str(error))
     single = re.search(r"cannot unpack non-iterable (\w+) object", str(error))
     if not (count or single) or users_frames(error):

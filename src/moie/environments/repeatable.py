@@ -1,4 +1,4 @@
-"""What it takes for seeded episodes to repeat, bit for bit, whatever ran before them.
+"""Wrappers with which seeded episodes repeat, bit for bit, whatever ran before them.
 
 Simulators keep more between episodes than their `reset` returns to the start.
 """

@@ -1,4 +1,4 @@
-"""What goes into an environment and comes out of it: whether moie can serve it, and its names."""
+"""The spaces of an environment: whether moie can work with them, and names for their numbers."""
 
 import math
 from collections.abc import Sequence
@@ -7,15 +7,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from moie.environments import tasks
 from moie.environments.catalogue import check_names
+from moie.environments.catalogue import names as known_names
 from moie.errors import InputError
 
 LARGEST_BOUND = 1e18
-"""Of an action: squares of actions fit in single precision."""
+"""Largest bound of an action: squares of actions fit in single precision."""
 OF_FEATURES = ("feature_names", "observation_names", "observation_variables")
 OF_ACTIONS = ("action_names", "action_variables")
-"""Where an environment may have its names, as an attribute or in `metadata`. The first is moie's
+"""Attributes, or entries of `metadata`, with an environment's names. The first is moie's
 own and has to fit; the others, of CityLearn and Sinergym, are used where they do."""
 
 
@@ -55,30 +55,32 @@ def names(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A name for each number of an observation and of an action: the given ones, the environment's
     own, those that moie knows, or just numbers."""
-    task = env.unwrapped.spec.id if env.unwrapped.spec else ""
-    n_features, n_actions = (
-        math.prod(space.shape or ()) for space in (env.observation_space, env.action_space)
-    )
+    known_features, known_actions = known_names(_name(env))
     return (
-        check_names("feature_names", features, n_features)
-        or _own(env, OF_FEATURES, n_features)
-        or tasks.feature_names(task, n_features),
-        check_names("action_names", actions, n_actions)
-        or _own(env, OF_ACTIONS, n_actions)
-        or tasks.joint_names(task, n_actions),
+        _names(env, env.observation_space, OF_FEATURES, features, known_features),
+        _names(env, env.action_space, OF_ACTIONS, actions, known_actions),
     )
+
+
+def _names(
+    env: gym.Env, space: Any, places: tuple[str, ...], given: Sequence[str], known: tuple[str, ...]
+) -> tuple[str, ...]:
+    n = math.prod(space.shape)
+    numbered = tuple(f"{places[0].removesuffix('_names')} {i}" for i in range(n))
+    known = known if len(known) == n else numbered
+    return check_names(places[0], given, n) or _own(env, places, n) or known
 
 
 def _own(env: gym.Env, places: tuple[str, ...], n: int) -> tuple[str, ...]:
     """The names that an environment has for its n numbers; none where it has none."""
     for place in places:
-        found = env.get_wrapper_attr(place) if env.has_wrapper_attr(place) else None
-        found = (env.metadata or {}).get(place) if found is None else found
-        if not isinstance(found, list | tuple | np.ndarray):
+        own = env.get_wrapper_attr(place) if env.has_wrapper_attr(place) else None
+        own = (env.metadata or {}).get(place) if own is None else own
+        if not isinstance(own, list | tuple | np.ndarray):
             continue
         try:
-            if given := check_names(place, list(found), n):
-                return given
+            if names := check_names(place, list(own), n):
+                return names
         except InputError as error:
             if place == places[0]:
                 raise InputError(f"{_name(env)}: {error}") from error

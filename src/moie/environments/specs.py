@@ -22,11 +22,11 @@ from moie.environments.faults import said
 from moie.errors import InputError
 
 _EVERYWHERE = ("gymnasium.", "pybullet_envs_gymnasium")
-"""Where the code of environments begins that other processes know by themselves."""
+"""Beginnings of the entry points that other processes know by themselves."""
 
 
 def pack(env_id: str) -> bytes:
-    """What `unpack` needs in a process that has not run the user's `gymnasium.register`: the task's
+    """Bytes for `unpack` in a process that has not run the user's `gymnasium.register`: the task's
     specification, the user's others (an environment may make another by its id), and the lines of
     notebook cells, for tracebacks."""
     spec = tasks.spec_of(env_id)
@@ -46,8 +46,8 @@ def unpack(packed: bytes) -> EnvSpec:
     linecache.cache.update(sources)
     for other in others:
         with contextlib.suppress(Exception):  # it may never be needed
-            found = pickle.loads(other)
-            gym.registry.setdefault(found.id, found)
+            theirs = pickle.loads(other)
+            gym.registry.setdefault(theirs.id, theirs)
     spec = pickle.loads(own)
     gym.registry[spec.id] = spec
     return spec
@@ -59,8 +59,8 @@ def _portable(spec: EnvSpec) -> EnvSpec:
     entry: Any = spec.entry_point
     if isinstance(entry, str):
         home, _, path = entry.partition(":")
-        found = getattr(sys.modules[home], path, None) if home == "__main__" else None
-        return spec if found is None else dataclasses.replace(spec, entry_point=found)
+        own = getattr(sys.modules[home], path, None) if home == "__main__" else None
+        return spec if own is None else dataclasses.replace(spec, entry_point=own)
     home, path = getattr(entry, "__module__", ""), getattr(entry, "__qualname__", "")
     if home != "__main__" and path and getattr(sys.modules.get(home), path, None) is entry:
         return dataclasses.replace(spec, entry_point=f"{home}:{path}")
@@ -69,14 +69,14 @@ def _portable(spec: EnvSpec) -> EnvSpec:
 
 def _others(spec: EnvSpec) -> list[bytes]:
     """The user's other specifications, where they can be sent."""
-    found = []
+    packed = []
     for other in gym.registry.values():
         if other.id != spec.id and not str(other.entry_point).startswith(_EVERYWHERE):
             with contextlib.suppress(Exception):  # it may never be needed
-                found.append(cloudpickle.dumps(_portable(other)))
-    return found
+                packed.append(cloudpickle.dumps(_portable(other)))
+    return packed
 
 
 def _sources() -> dict[str, Any]:
-    """Lines of code that is in no file."""
+    """Lines of code that are in no file."""
     return {name: kept for name, kept in linecache.cache.items() if not os.path.exists(name)}

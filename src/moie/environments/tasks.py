@@ -20,7 +20,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-from moie.environments.catalogue import TASKS, names
+from moie.environments.catalogue import TASKS
 from moie.environments.faults import place, said
 from moie.environments.repeatable import ClearContacts, FreshWorld
 from moie.errors import InputError
@@ -159,7 +159,7 @@ def _without_a_screen() -> None:
 def make(task: str | EnvSpec, render_mode: str | None = None, *, packaged: bool = False) -> gym.Env:
     """Build an environment, from a name or a specification, whose seeded episodes repeat exactly.
 
-    PyBullet's walkers are stepped by `rollout.bullet`, with the same numbers in half the time;
+    PyBullet's walkers are stepped by `environments.bullet`, with the same numbers in half the time;
     `packaged` leaves them as they are.
 
     A PyBullet walker's first episode differs from all later ones: its progress is measured at the
@@ -215,20 +215,8 @@ def opened(task: str, *, packaged: bool = False) -> Iterator[gym.Env]:
             env.close()
 
 
-def feature_names(env_id: str, n: int) -> tuple[str, ...]:
-    """A name for each of the n numbers in an observation."""
-    known = names(bare(env_id))[0]
-    return known if len(known) == n else tuple(f"feature {i}" for i in range(n))
-
-
-def joint_names(env_id: str, n: int) -> tuple[str, ...]:
-    """A name for each of the n numbers in an action."""
-    known = names(bare(env_id))[1]
-    return known if len(known) == n else tuple(f"action {i}" for i in range(n))
-
-
 def position(env: gym.Env) -> float | None:
-    """How far forward the robot is now, in metres; None where nothing walks.
+    """The robot's forward position in metres; None where nothing walks.
 
     Read it after `reset` and at the episode's end: the difference is the distance covered.
     """

@@ -1,5 +1,5 @@
-"""What a learner brings: a policy and an update. All else is shared, see `learn.learner`; what is
-known about each without running it is in `learn.registry`."""
+"""The parts that an algorithm defines: a policy and an update. Everything else is shared, see
+`learn.learner`; facts about each algorithm that need no jax are in `learn.registry`."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -29,31 +29,30 @@ class Sampled(eqx.Module):
 
 
 class Outcome(eqx.Module):
-    """What an update made of a policy."""
+    """The result of an update."""
 
     policy: GaussianPolicy
     own: Any
-    """What the algorithm keeps between iterations besides the policy."""
+    """State that the algorithm keeps between iterations besides the policy."""
     kl: Scalar
-    """Of the new policy from the one that sampled, averaged over the batch."""
+    """KL of the new policy from the one that sampled, averaged over the batch."""
     facts: dict[str, Array]
     """Scalars for the metrics."""
     rows: Int[Array, " K"] | None = None
     """Row of the batch that each prototype put in came from; `KEPT` where it stayed. None where
     prototypes are not states of a batch."""
     distances: Float[Array, " K"] | None = None
-    """From each prototype to the nearest state of the batch; None where there are none."""
+    """Distance of each prototype from the nearest state of the batch; None without prototypes."""
 
 
 class Keys(NamedTuple):
-    """What an iteration's key is split into; an update takes what it needs, and never the
-    critic's."""
+    """The parts of an iteration's key. An update takes those it needs, and never the critic's."""
 
     critic: PRNGKeyArray
     selection: PRNGKeyArray
-    """For the choice of prototypes."""
+    """Key for the choice of prototypes."""
     ascent: PRNGKeyArray
-    """For the order of minibatches."""
+    """Key for the order of minibatches."""
 
     @classmethod
     def of(cls, key: PRNGKeyArray) -> "Keys":
@@ -95,18 +94,18 @@ class Floor(Protocol):
 
 
 def no_floor(config: LearnerConfig, policy: GaussianPolicy, *, progress, falling) -> Scalar:
-    """The entropy may fall as it likes."""
+    """No limit on the entropy."""
     return jnp.full_like(falling, NO_FLOOR)
 
 
 def falling_floor(config: LearnerConfig, policy: GaussianPolicy, *, progress, falling) -> Scalar:
-    """The paper's: it appears at a share of the first entropy, and falls with each iteration."""
+    """The paper's floor: it appears at a share of the first entropy, and falls from there."""
     return falling
 
 
 @dataclass(frozen=True)
 class Method:
-    """How an algorithm learns: pure functions, compiled as part of one learning step."""
+    """An algorithm's pure functions, compiled as part of one learning step."""
 
     start: Start
     update: Update

@@ -27,11 +27,11 @@ from moie.learn.config import CrispConfig
 from moie.learn.update import Problem, minibatches
 
 HALVINGS = 14
-"""Of the segment on the way back: to a 16,000th of its length."""
+"""Bisections of the segment on the way back: to a 16,000th of its length."""
 
 
 class Parameters(NamedTuple):
-    """What is learned by gradient. Weights and metric are positive, so their logarithms move."""
+    """Parameters learned by gradient. Weights and metric are positive, so their logarithms move."""
 
     log_weights: Float[Array, " K"]
     actions: Float[Array, "K A"]
@@ -64,12 +64,12 @@ class Box(NamedTuple):
 
 
 class Climb(NamedTuple):
-    """Where the ascent ended, after the way back."""
+    """The end of the ascent, after the way back."""
 
     policy: MixturePolicy
     kl: Scalar
     share: Scalar
-    """Of the segment that the trust region leaves; one where nothing was taken back."""
+    """Share of the segment that the trust region leaves; one where nothing was taken back."""
     moments: optax.OptState
 
 
@@ -174,6 +174,6 @@ def back_along(
         return jnp.where(is_inside, middle, inside), jnp.where(is_inside, outside, middle)
 
     one = jnp.ones_like(problem.advantages[0])
-    found, _ = jax.lax.fori_loop(0, HALVINGS, halve, (jnp.zeros_like(one), one))
-    share = jnp.where(kl_at(one) <= bound, one, found)
+    inside, _ = jax.lax.fori_loop(0, HALVINGS, halve, (jnp.zeros_like(one), one))
+    share = jnp.where(kl_at(one) <= bound, one, inside)
     return at(share), kl_at(share), share

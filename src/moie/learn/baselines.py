@@ -9,20 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from moie.core import gaussian
 from moie.core.network import LinearPolicy, NetworkPolicy
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.trust_region import raise_entropy
-from moie.learn.algorithm import (
-    Floor,
-    Keys,
-    Method,
-    Outcome,
-    Sampled,
-    falling_floor,
-    no_floor,
-)
+from moie.learn.algorithm import Floor, Keys, Method, Outcome, Sampled, falling_floor, no_floor
 from moie.learn.config import LearnerConfig
+from moie.learn.mixture import first_policy
 from moie.learn.policy_gradient import (
     Objective,
     Shape,
@@ -68,25 +60,20 @@ def mixture(
     """All weights one, all actions zero, prototypes scattered around the origin until the first
     batch says where the first state is."""
     settings = config.policy
-    size = (settings.experts, n_features)
-    return MixturePolicy(
-        PROTOTYPE_NOISE * jax.random.normal(key, size),
-        jnp.ones(settings.experts),
-        jnp.zeros((settings.experts, n_actions)),
-        gaussian.equal_log_std(settings.initial_std, n_actions),
-        settings.temperature,
-    )
+    prototypes = PROTOTYPE_NOISE * jax.random.normal(key, (settings.experts, n_features))
+    return first_policy(settings, n_actions, prototypes, jnp.ones(settings.experts))
 
 
 def around_first_state(policy: GaussianPolicy, sampled: Sampled) -> GaussianPolicy:
-    """Move the prototypes there before the first update. All actions are zero: nothing changes."""
+    """Move the prototypes to the first state before the first update. All actions are zero, so the
+    policy does the same as before."""
     assert isinstance(policy, MixturePolicy)
     shift = jnp.where(sampled.iteration == 0, sampled.states[0], jnp.zeros_like(sampled.states[0]))
     return eqx.tree_at(lambda p: p.prototypes, policy, policy.prototypes + shift[None, :])
 
 
 def nearest_distances(policy: MixturePolicy, states: Float[Array, "N d"]) -> Float[Array, " K"]:
-    """From each prototype to the nearest state of the batch."""
+    """Distance of each prototype from the nearest state of the batch."""
 
     def distance(prototype):
         difference = states - prototype[None, :]

@@ -1,11 +1,12 @@
-"""Settings of the learner: what the paper's section 6 and the authors' experiments used.
+"""Settings of the learner; the defaults are those of the paper's section 6 and its experiments.
 
 A field's docstring is also the command line's help. Values are checked where they are built.
 """
 
 import math
-from dataclasses import dataclass, field
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
 
 from typing_extensions import Doc
 
@@ -19,231 +20,194 @@ def require(condition: bool, name: str, value: object, expected: str) -> None:
         raise InputError(f"{name} is {shortened(value)}, expected {expected}")
 
 
-WHO_LEARNS = "; ".join(f"{one.name}, {one.about}" for one in registry.SHIPPED)
+def setting(default: Any, is_right: Callable[[Any], bool], expected: str) -> Any:
+    """A field of `Checked`: its default, and what its value has to be."""
+    return field(default=default, metadata={"is_right": is_right, "expected": expected})
+
+
+class Checked:
+    """A dataclass whose settings are checked when it is built."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):  # type: ignore[arg-type]
+            if item.metadata:
+                value = getattr(self, item.name)
+                is_right, expected = item.metadata["is_right"], item.metadata["expected"]
+                require(is_right(value), item.name, value, expected)
+
+
+COUNT = (lambda value: value >= 1, "at least 1")
+POSITIVE = (lambda value: value > 0, "a positive number")
+FINITE = (lambda value: 0 < value < math.inf, "a positive, finite number")
+NOT_NEGATIVE = (lambda value: value >= 0, "zero or more")
+SHARE = (lambda value: 0 < value <= 1, "a number above 0, at most 1")
+FRACTION = (lambda value: 0 < value < 1, "above 0, below 1")
+LAYERS = (lambda sizes: min(sizes, default=0) >= 1, "at least one layer, at least 1 unit a layer")
+
+ALGORITHMS = "; ".join(f"{one.name}, {one.about}" for one in registry.SHIPPED)
 
 
 @dataclass(frozen=True)
-class PolicyConfig:
+class PolicyConfig(Checked):
     """The mixture policy."""
 
-    experts: int = 10
+    experts: int = setting(10, *COUNT)
     """Number of experts: the length of the program."""
-    temperature: float = 1.0
+    temperature: float = setting(1.0, *FINITE)
     """How fast an expert's influence falls with the squared distance from its prototype."""
-    initial_std: float = 1.0
+    initial_std: float = setting(1.0, *FINITE)
     """Standard deviation of the first policy's actions, in units of the action scale."""
 
-    def __post_init__(self) -> None:
-        require(self.experts >= 1, "experts", self.experts, "at least 1")
-        for name in ("temperature", "initial_std"):
-            value = getattr(self, name)
-            require(0 < value < math.inf, name, value, "a positive, finite number")
-
 
 @dataclass(frozen=True)
-class TrustRegionConfig:
+class TrustRegionConfig(Checked):
     """How far one update may go, and how much exploration stays."""
 
-    bound: float = 0.015
+    bound: float = setting(0.015, *POSITIVE)
     """Largest KL divergence of a policy from its predecessor."""
-    entropy_fraction: float = 0.5
+    entropy_fraction: float = setting(0.5, math.isfinite, "a finite number")
     """The entropy floor appears when this fraction of the initial entropy is reached."""
-    entropy_fall: float = 0.0075
+    entropy_fall: float = setting(0.0075, *NOT_NEGATIVE)
     """How much the entropy floor then falls in each iteration."""
 
-    def __post_init__(self) -> None:
-        require(self.bound > 0, "bound", self.bound, "a positive number")
-        fraction = self.entropy_fraction
-        require(math.isfinite(fraction), "entropy_fraction", fraction, "a finite number")
-        require(self.entropy_fall >= 0, "entropy_fall", self.entropy_fall, "zero or more")
-
 
 @dataclass(frozen=True)
-class UpdateConfig:
+class UpdateConfig(Checked):
     """Gradient ascent on the policy, through the projections."""
 
-    epochs: int = 20
+    epochs: int = setting(20, *COUNT)
     """Passes over the batch."""
-    minibatch: int = 64
+    minibatch: int = setting(64, *COUNT)
     """States in a gradient step."""
-    weight_rate: float = 0.01
+    weight_rate: float = setting(0.01, *POSITIVE)
     """Adam's rate for the experts' weights."""
-    action_rate: float = 0.01
+    action_rate: float = setting(0.01, *POSITIVE)
     """Adam's rate for the experts' actions."""
-    std_rate: float = 0.001
+    std_rate: float = setting(0.001, *POSITIVE)
     """Adam's rate for the logarithm of the standard deviation."""
 
-    def __post_init__(self) -> None:
-        require(self.epochs >= 1, "epochs", self.epochs, "at least 1")
-        require(self.minibatch >= 1, "minibatch", self.minibatch, "at least 1")
-        for name in ("weight_rate", "action_rate", "std_rate"):
-            require(getattr(self, name) > 0, name, getattr(self, name), "a positive number")
-
 
 @dataclass(frozen=True)
-class SelectionConfig:
+class SelectionConfig(Checked):
     """The search for prototypes."""
 
-    candidates: int = 2000
+    candidates: int = setting(2000, *COUNT)
     """Random lists of prototypes scored in each try to swap."""
-    runners_up: int = 3
+    runners_up: int = setting(3, lambda value: value >= 2, "at least 2")
     """How many of the highest activations the swap objective compares."""
-    delete_share: float = 0.5
+    delete_share: float = setting(0.5, *SHARE)
     """Share of the bound within which an expert is deleted."""
-    reweight_share: float = 0.66
+    reweight_share: float = setting(0.66, *SHARE)
     """Share of the bound that the weights of experts put in its place may use."""
-
-    def __post_init__(self) -> None:
-        require(self.candidates >= 1, "candidates", self.candidates, "at least 1")
-        require(self.runners_up >= 2, "runners_up", self.runners_up, "at least 2")
-        for name in ("delete_share", "reweight_share"):
-            value = getattr(self, name)
-            require(0 < value <= 1, name, value, "a number above 0, at most 1")
 
 
 @dataclass(frozen=True)
-class CrispConfig:
+class CrispConfig(Checked):
     """Crisp, the mixture that may be taken at its word; each part can be switched off."""
 
     in_range: bool = True
     """Keep every expert's action within the action range."""
     learn_metric: bool = True
     """Learn how much each feature counts towards being close."""
-    metric_limit: float = 20.0
+    metric_limit: float = setting(
+        20.0, lambda limit: 1 < limit < 1e6, "a number above 1, below 1e6"
+    )
     """Largest factor by which a feature may come to count more, or less, than at the start."""
     std_by_budget: bool = True
     """Lower the smallest allowed standard deviation as the run progresses; no floor otherwise."""
-    final_std: float = 0.15
+    final_std: float = setting(0.15, *FINITE)
     """Smallest standard deviation of each action at the end, in units of the action scale."""
-    final_std_at: float = 0.7
+    final_std_at: float = setting(0.7, *SHARE)
     """Fraction of the run after which it may be that small."""
-    price: float = 0.1
+    price: float = setting(0.1, lambda value: 0 <= value < math.inf, "zero or more, finite")
     """Penalty on blends whose parts disagree, in standardised advantage; 0 turns it off."""
     price_from: float = 0.3
     """Fraction of the run during which blends are free."""
     price_to: float = 0.8
     """Fraction of the run after which the full penalty applies."""
-    settle_from: float = 0.7
+    settle_from: float = setting(0.7, *SHARE)
     """Fraction of the run after which the bound shrinks, to a tenth at the end; 1 keeps it."""
-    swap_share: float = 0.5
+    swap_share: float = setting(0.5, *SHARE)
     """Fraction of the bound that a change of prototypes may use."""
-    crisp_rate: float = 0.01
+    crisp_rate: float = setting(0.01, *FINITE)
     """Adam's rate for the experts' actions and the logarithm of their weights."""
-    crisp_std_rate: float = 0.001
+    crisp_std_rate: float = setting(0.001, *FINITE)
     """Adam's rate for the logarithm of the standard deviation."""
-    metric_rate: float = 0.003
+    metric_rate: float = setting(0.003, *FINITE)
     """Adam's rate for the logarithm of the metric."""
-    crisp_clip: float = 0.2
+    crisp_clip: float = setting(0.2, *FRACTION)
     """How far an action's likelihood ratio may be from one and still count."""
-    crisp_epochs: int = 10
+    crisp_epochs: int = setting(10, *COUNT)
     """Passes over the batch."""
-    crisp_minibatch: int = 64
+    crisp_minibatch: int = setting(64, *COUNT)
     """States in a gradient step."""
 
     def __post_init__(self) -> None:
-        limit = self.metric_limit
-        require(1 < limit < 1e6, "metric_limit", limit, "a number above 1, below 1e6")
-        for name in ("final_std", "crisp_rate", "crisp_std_rate", "metric_rate"):
-            value = getattr(self, name)
-            require(0 < value < math.inf, name, value, "a positive, finite number")
-        require(0 <= self.price < math.inf, "price", self.price, "zero or more, finite")
-        for name in ("final_std_at", "swap_share", "settle_from"):
-            value = getattr(self, name)
-            require(0 < value <= 1, name, value, "a number above 0, at most 1")
+        super().__post_init__()
         span = (self.price_from, self.price_to)
         expected = "0 <= price_from < price_to <= 1"
         require(0 <= span[0] < span[1] <= 1, "(price_from, price_to)", span, expected)
-        require(0 < self.crisp_clip < 1, "crisp_clip", self.crisp_clip, "above 0, below 1")
-        for name in ("crisp_epochs", "crisp_minibatch"):
-            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
 
 
 @dataclass(frozen=True)
-class CriticConfig:
+class CriticConfig(Checked):
     """The value networks."""
 
-    hidden: tuple[int, ...] = (64, 64)
+    hidden: tuple[int, ...] = setting((64, 64), *LAYERS)
     """Units of the hidden layers."""
-    critic_rate: float = 3e-4
+    critic_rate: float = setting(3e-4, *POSITIVE)
     """Adam's rate."""
-    critic_epochs: int = 10
+    critic_epochs: int = setting(10, *COUNT)
     """Passes over the batch."""
-    critic_minibatch: int = 64
+    critic_minibatch: int = setting(64, *COUNT)
     """States in a gradient step."""
-    discount: float = 0.99
+    discount: float = setting(0.99, *SHARE)
     """Discount factor of later rewards."""
-    decay: float = 0.95
+    decay: float = setting(0.95, lambda value: 0 <= value <= 1, "between 0 and 1")
     """Lambda of generalised advantage estimation."""
 
-    def __post_init__(self) -> None:
-        require(len(self.hidden) > 0, "hidden", self.hidden, "at least one layer")
-        require(min(self.hidden) >= 1, "hidden", self.hidden, "at least 1 unit a layer")
-        require(self.critic_rate > 0, "critic_rate", self.critic_rate, "a positive number")
-        require(self.critic_epochs >= 1, "critic_epochs", self.critic_epochs, "at least 1")
-        require(self.critic_minibatch >= 1, "critic_minibatch", self.critic_minibatch, "at least 1")
-        require(0 < self.discount <= 1, "discount", self.discount, "above 0, at most 1")
-        require(0 <= self.decay <= 1, "decay", self.decay, "between 0 and 1")
-
 
 @dataclass(frozen=True)
-class NetworkConfig:
+class NetworkConfig(Checked):
     """The network policy of the baselines."""
 
-    policy_hidden: tuple[int, ...] = (64, 64)
+    policy_hidden: tuple[int, ...] = setting((64, 64), *LAYERS)
     """Units of the hidden layers."""
 
-    def __post_init__(self) -> None:
-        layers = self.policy_hidden
-        require(len(layers) > 0, "policy_hidden", layers, "at least one layer")
-        require(min(layers) >= 1, "policy_hidden", layers, "at least 1 unit a layer")
-
 
 @dataclass(frozen=True)
-class PPOConfig:
+class PPOConfig(Checked):
     """Proximal policy optimisation, a baseline."""
 
-    clip: float = 0.2
+    clip: float = setting(0.2, *FRACTION)
     """How far an action's likelihood ratio may be from one and still count."""
-    ppo_rate: float = 3e-4
+    ppo_rate: float = setting(3e-4, *POSITIVE)
     """Adam's rate."""
-    ppo_epochs: int = 10
+    ppo_epochs: int = setting(10, *COUNT)
     """Passes over the batch."""
-    ppo_minibatch: int = 64
+    ppo_minibatch: int = setting(64, *COUNT)
     """States in a gradient step."""
-
-    def __post_init__(self) -> None:
-        require(0 < self.clip < 1, "clip", self.clip, "above 0, below 1")
-        require(self.ppo_rate > 0, "ppo_rate", self.ppo_rate, "a positive number")
-        require(self.ppo_epochs >= 1, "ppo_epochs", self.ppo_epochs, "at least 1")
-        require(self.ppo_minibatch >= 1, "ppo_minibatch", self.ppo_minibatch, "at least 1")
 
 
 @dataclass(frozen=True)
-class TRPOConfig:
+class TRPOConfig(Checked):
     """Trust region policy optimisation, a baseline."""
 
-    kl_limit: float = 0.01
+    kl_limit: float = setting(0.01, *POSITIVE)
     """Largest KL divergence of a policy from its predecessor."""
-    conjugate_steps: int = 10
+    conjugate_steps: int = setting(10, *COUNT)
     """Iterations of the conjugate gradient method."""
-    damping: float = 0.01
+    damping: float = setting(0.01, *NOT_NEGATIVE)
     """Added to the Fisher matrix's diagonal."""
-    line_search_steps: int = 10
+    line_search_steps: int = setting(10, *COUNT)
     """Step lengths to try, each 0.8 times the one before."""
-
-    def __post_init__(self) -> None:
-        require(self.kl_limit > 0, "kl_limit", self.kl_limit, "a positive number")
-        require(self.conjugate_steps >= 1, "conjugate_steps", self.conjugate_steps, "at least 1")
-        require(self.damping >= 0, "damping", self.damping, "zero or more")
-        tries = self.line_search_steps
-        require(tries >= 1, "line_search_steps", tries, "at least 1")
 
 
 @dataclass(frozen=True)
 class LearnerConfig:
     """Everything that Algorithm 2 needs besides its batches."""
 
-    algorithm: Annotated[str, Doc(f"The learning algorithm: {WHO_LEARNS}.")] = registry.DEFAULT
+    algorithm: Annotated[str, Doc(f"The learning algorithm: {ALGORITHMS}.")] = registry.DEFAULT
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     trust_region: TrustRegionConfig = field(default_factory=TrustRegionConfig)
     update: UpdateConfig = field(default_factory=UpdateConfig)

@@ -11,31 +11,23 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from moie.core import gaussian
 from moie.core.entropy import NO_FLOOR, falling_log_std
 from moie.core.policy import GaussianPolicy, MixturePolicy
-from moie.core.selection import KEPT, put, swap_prototypes
+from moie.core.selection import KEPT, Selection, put, swap_prototypes, unchanged
 from moie.core.trust_region import Anchor, Scalar, less_rounding, seen_kl
 from moie.learn.algorithm import Keys, Method, Outcome, Sampled
 from moie.learn.ascent import Box, Parameters, climb, start_moments
 from moie.learn.config import CrispConfig, LearnerConfig
-from moie.learn.mixture import change_prototypes
+from moie.learn.mixture import Own, change_prototypes, first_policy
 from moie.learn.update import Problem
 
 SETTLED = 0.1
-"""Share of the bound that is left in the end."""
+"""Share of the bound that is left at the end of a run."""
 LARGEST_WEIGHT = 1000.0
-"""Of an expert, and the inverse of the smallest."""
-
-
-class Own(eqx.Module):
-    """Kept between iterations: Adam's state, and how many prototypes a swap tries first."""
-
-    moments: optax.OptState
-    n_swaps: Scalar
+"""Largest weight of an expert, and the inverse of the smallest."""
 
 
 def start(
@@ -44,20 +36,15 @@ def start(
     """All weights one, all actions zero. Where the prototypes stand does not matter before the
     first batch, which gives each a visited state."""
     settings = config.policy
-    policy = MixturePolicy(
-        jnp.zeros((settings.experts, n_features)),
-        jnp.ones(settings.experts),
-        jnp.zeros((settings.experts, n_actions)),
-        gaussian.equal_log_std(settings.initial_std, n_actions),
-        settings.temperature,
-        jnp.ones(n_features) if config.crisp.learn_metric else None,
-    )
+    prototypes, weights = jnp.zeros((settings.experts, n_features)), jnp.ones(settings.experts)
+    metric = jnp.ones(n_features) if config.crisp.learn_metric else None
+    policy = first_policy(settings, n_actions, prototypes, weights, metric)
     n_swaps = jnp.asarray(settings.experts, policy.weights.dtype)
     return policy, Own(start_moments(policy), n_swaps)
 
 
 def log_std_floor(config: LearnerConfig, policy: GaussianPolicy, progress: Scalar) -> Array:
-    """Of each action: where the budget puts it, but not above where the policy is."""
+    """Each action's floor: where the budget puts it, but not above the policy's own value."""
     settings = config.crisp
     if not settings.std_by_budget:
         return jnp.full_like(policy.log_std, NO_FLOOR)
@@ -89,7 +76,7 @@ def bound_at(config: LearnerConfig, progress: Scalar) -> Scalar:
 
 
 def box_of(config: LearnerConfig, policy: MixturePolicy, floor: Float[Array, " A"]) -> Box:
-    """What the parameters may be. The learner's action range is [-1, 1]."""
+    """Limits of the parameters. The learner's action range is [-1, 1]."""
     settings = config.crisp
     weights = jnp.full_like(policy.weights, math.log(LARGEST_WEIGHT))
     actions = jnp.full_like(policy.actions, 1.0 if settings.in_range else jnp.inf)
@@ -109,7 +96,7 @@ def _seed(
     n_swaps: Scalar,
     sampled: Sampled,
     keys: Keys,
-) -> tuple[MixturePolicy, Int[Array, " K"]]:
+) -> Selection:
     """Prototypes for the first policy: random states of the batch, then a swap for ones that
     spread. All actions are zero, so nothing changes about what the policy does."""
     n_experts, states = policy.weights.size, sampled.states
@@ -126,7 +113,7 @@ def _seed(
         runners_up=config.selection.runners_up,
         key=keys.selection,
     )
-    return swap.policy, jnp.where(swap.rows != KEPT, swap.rows, rows)
+    return Selection(swap.policy, jnp.where(swap.rows != KEPT, swap.rows, rows))
 
 
 def _within_range(config: LearnerConfig, sampled: Sampled) -> Sampled:
@@ -147,53 +134,51 @@ def update(
     """One iteration, from the advantages on."""
     assert isinstance(policy, MixturePolicy)
     first, keys = policy, Keys.of(key)
-    states, kept = sampled.states, jnp.full((config.policy.experts,), KEPT, jnp.int32)
-    present, seeded_rows = jax.lax.cond(
+    seeded = jax.lax.cond(
         sampled.iteration == 0,
         lambda: _seed(config, first, own.n_swaps, sampled, keys),
-        lambda: (first, kept),
+        lambda: unchanged(first),
     )
+    states, present = sampled.states, seeded.policy
     anchor, bound = Anchor.of(present, states, sampled.taken), bound_at(config, sampled.progress)
-    none = jnp.zeros((), jnp.int32)
-    within_range = _within_range(config, sampled)
-    chosen, n_swaps, rows, swaps, deletions = jax.lax.cond(
-        sampled.iteration % 2 == 1,
-        lambda: change_prototypes(
-            config.selection,
-            present,
-            own.n_swaps,
-            within_range,
-            anchor,
-            config.crisp.swap_share * bound,
-            key=keys.selection,
-        ),
-        lambda: (present, own.n_swaps, kept, none, none),
+    change = change_prototypes(
+        config.selection,
+        present,
+        own.n_swaps,
+        _within_range(config, sampled),
+        anchor,
+        config.crisp.swap_share * bound,
+        key=keys.selection,
     )
 
     box = box_of(config, present, log_std_floor(config, present, sampled.progress))
     price = price_of_blends(config.crisp, sampled.progress)
     within = less_rounding(bound, anchor.means, anchor)
     problem = Problem(states, sampled.taken, sampled.advantages, anchor, sampled.entropy_floor)
-    found = climb(config.crisp, chosen, own.moments, problem, box, within, price, key=keys.ascent)
-    # A swap is checked before, on its own; should rounding have carried it out, nothing is changed.
-    holds = found.kl <= within
-    after = jax.tree.map(lambda new, old: jnp.where(holds, new, old), found.policy, present)
-    rows = jnp.where(holds & (rows != KEPT), rows, seeded_rows)
+    ascent = climb(
+        config.crisp, change.policy, own.moments, problem, box, within, price, key=keys.ascent
+    )
+    # A swap is checked before, on its own; should rounding have carried it outside the bound, the
+    # policy stays as it was.
+    holds = ascent.kl <= within
+    after = jax.tree.map(lambda new, old: jnp.where(holds, new, old), ascent.policy, present)
     facts = {
-        "segment_share": jnp.where(holds, found.share, 0.0),
-        "swaps": jnp.where(holds, swaps, 0),
-        "deletions": jnp.where(holds, deletions, 0),
+        "segment_share": jnp.where(holds, ascent.share, 0.0),
+        "swaps": jnp.where(holds, change.swaps, 0),
+        "deletions": jnp.where(holds, change.deletions, 0),
         "price": price,
     }
     if after.metric is not None:
         facts |= {"metric_min": jnp.min(after.metric), "metric_max": jnp.max(after.metric)}
     return Outcome(
         after,
-        Own(found.moments, n_swaps),
-        # What is no number must be seen.
-        seen_kl(jnp.where(holds | jnp.isnan(found.kl), found.kl, 0.0), bound, anchor.means, anchor),
+        Own(ascent.moments, change.n_swaps),
+        # A KL that is not a number must not be hidden.
+        seen_kl(
+            jnp.where(holds | jnp.isnan(ascent.kl), ascent.kl, 0.0), bound, anchor.means, anchor
+        ),
         facts,
-        rows,
+        jnp.where(holds & (change.rows != KEPT), change.rows, seeded.rows),
         jnp.zeros_like(present.weights),  # they are visited states
     )
 

@@ -25,11 +25,11 @@ from moie.learn.update import fit_critic
 
 
 class LearnerState(eqx.Module):
-    """All that an iteration hands to the next. No random state: keys follow from the iteration."""
+    """Everything that one iteration hands to the next. Keys follow from the iteration's number."""
 
     policy: GaussianPolicy
     own: Any
-    """What the algorithm keeps besides."""
+    """State that the algorithm keeps besides the policy."""
     critic: Perceptron
     critic_moments: optax.OptState
     floor: EntropyFloor
@@ -38,7 +38,7 @@ class LearnerState(eqx.Module):
 
 
 class Report(eqx.Module):
-    """What happened in an iteration, measured on its batch."""
+    """Measurements of an iteration, on its batch."""
 
     kl: Scalar
     entropy: Scalar
@@ -53,7 +53,7 @@ class Report(eqx.Module):
     lead: Float[Array, " K"] | None
     """Share of the batch's states in which the expert's membership is the largest."""
     distances: Float[Array, " K"] | None
-    """From each prototype to the nearest visited state."""
+    """Distance of each prototype from the nearest visited state."""
 
 
 def start(
@@ -132,22 +132,22 @@ def learn(
         iteration=state.iteration,
         progress=progress,
     )
-    found = method.update(config, state.policy, state.own, sampled, key=key)
+    outcome = method.update(config, state.policy, state.own, sampled, key=key)
 
-    share, lead, facts = _memberships(found.policy, batch.states)
+    share, lead, facts = _memberships(outcome.policy, batch.states)
     report = Report(
-        kl=found.kl,
-        entropy=found.policy.entropy(),
+        kl=outcome.kl,
+        entropy=outcome.policy.entropy(),
         entropy_floor=entropy_floor,
         critic_loss=critic_loss,
-        facts={**found.facts, **facts},
-        rows=found.rows,
+        facts={**outcome.facts, **facts},
+        rows=outcome.rows,
         share=share,
         lead=lead,
-        distances=found.distances,
+        distances=outcome.distances,
     )
     state = LearnerState(
-        found.policy, found.own, critic, critic_moments, floor, state.iteration + 1, state.key
+        outcome.policy, outcome.own, critic, critic_moments, floor, state.iteration + 1, state.key
     )
     return state, report
 

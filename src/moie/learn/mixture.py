@@ -1,25 +1,26 @@
 """The mixture of interpretable experts: Algorithm 2 of the paper, in the paper's order."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from moie.core import gaussian
 from moie.core.policy import GaussianPolicy, MixturePolicy
-from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes
+from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes, unchanged
 from moie.core.trust_region import Anchor, Scalar, ScalarLike, divergence, less_rounding, seen_kl
 from moie.learn.algorithm import Keys, Method, Outcome, Sampled, falling_floor
-from moie.learn.config import LearnerConfig, SelectionConfig
-from moie.learn.update import PolicyMoments, Problem, start_moments, update_actions, update_all
+from moie.learn.config import LearnerConfig, PolicyConfig, SelectionConfig
+from moie.learn.update import Problem, start_moments, update_actions, update_all
 
 
 class Own(eqx.Module):
-    """Kept between iterations: Adam's states, and how many prototypes a swap tries first."""
+    """Kept between iterations, here and by crisp: Adam's state, and how many prototypes a swap
+    tries first."""
 
-    moments: PolicyMoments
+    moments: Any
     n_swaps: Scalar
 
 
@@ -29,15 +30,36 @@ def start(
     """Section 5.1: one expert of weight one, all actions zero. Where its prototype stands does not
     matter before the first batch, which puts it at its first state."""
     settings = config.policy
-    policy = MixturePolicy(
-        jnp.zeros((settings.experts, n_features)),
-        jnp.zeros(settings.experts).at[0].set(1.0),
-        jnp.zeros((settings.experts, n_actions)),
-        gaussian.equal_log_std(settings.initial_std, n_actions),
-        settings.temperature,
-    )
+    prototypes = jnp.zeros((settings.experts, n_features))
+    weights = jnp.zeros(settings.experts).at[0].set(1.0)
+    policy = first_policy(settings, n_actions, prototypes, weights)
     n_swaps = jnp.asarray(settings.experts, policy.weights.dtype)
     return policy, Own(start_moments(config.update, policy), n_swaps)
+
+
+def first_policy(
+    settings: PolicyConfig,
+    n_actions: int,
+    prototypes: Float[Array, "K d"],
+    weights: Float[Array, " K"],
+    metric: Float[Array, " d"] | None = None,
+) -> MixturePolicy:
+    """A mixture whose experts all do nothing."""
+    actions = jnp.zeros((settings.experts, n_actions))
+    log_std = gaussian.equal_log_std(settings.initial_std, n_actions)
+    return MixturePolicy(prototypes, weights, actions, log_std, settings.temperature, metric)
+
+
+class Change(NamedTuple):
+    """A policy after a change of its prototypes."""
+
+    policy: MixturePolicy
+    n_swaps: Scalar
+    """The number of swaps to start from next."""
+    rows: Int[Array, " K"]
+    """Row of the batch that each new prototype came from; `KEPT` where it stayed."""
+    swaps: Int[Array, ""]
+    deletions: Int[Array, ""]
 
 
 def change_prototypes(
@@ -49,32 +71,40 @@ def change_prototypes(
     bound: ScalarLike,
     *,
     key: PRNGKeyArray,
-) -> tuple[MixturePolicy, Scalar, Int[Array, " K"], Int[Array, ""], Int[Array, ""]]:
-    """swapClusters and compressPolicy, within a bound: the policy, how many swaps to start from
-    next, the rows put in, and how many were swapped and deleted."""
-    swap = swap_prototypes(
-        policy,
-        sampled.states,
-        anchor,
-        bound,
-        n_swaps,
-        n_candidates=selection.candidates,
-        runners_up=selection.runners_up,
-        key=key,
-    )
-    compressed = compress(
-        swap.policy,
-        sampled.states,
-        sampled.taken,
-        sampled.advantages,
-        anchor,
-        selection.delete_share * bound,
-        selection.reweight_share * bound,
-    )
-    rows = jnp.where(compressed.rows != KEPT, compressed.rows, swap.rows)
-    n_swapped = jnp.sum(swap.rows != KEPT, dtype=jnp.int32)
-    n_deleted = jnp.sum(compressed.deleted, dtype=jnp.int32)
-    return compressed.policy, swap.n_swaps, rows, n_swapped, n_deleted
+) -> Change:
+    """swapClusters and compressPolicy, within a bound, in every second iteration."""
+
+    def change() -> Change:
+        swap = swap_prototypes(
+            policy,
+            sampled.states,
+            anchor,
+            bound,
+            n_swaps,
+            n_candidates=selection.candidates,
+            runners_up=selection.runners_up,
+            key=key,
+        )
+        compressed = compress(
+            swap.policy,
+            sampled.states,
+            sampled.taken,
+            sampled.advantages,
+            anchor,
+            selection.delete_share * bound,
+            selection.reweight_share * bound,
+        )
+        return Change(
+            compressed.policy,
+            swap.n_swaps,
+            jnp.where(compressed.rows != KEPT, compressed.rows, swap.rows),
+            jnp.sum(swap.rows != KEPT, dtype=jnp.int32),
+            jnp.sum(compressed.rows != KEPT, dtype=jnp.int32),
+        )
+
+    none = jnp.zeros((), jnp.int32)
+    same = Change(policy, n_swaps, unchanged(policy).rows, none, none)
+    return jax.lax.cond(sampled.iteration % 2 == 1, change, lambda: same)
 
 
 def update(
@@ -88,41 +118,30 @@ def update(
     """One iteration, from the advantages on."""
     assert isinstance(policy, MixturePolicy)
     first: MixturePolicy = policy
-    kept = jnp.full((config.policy.experts,), KEPT, jnp.int32)
     states, keys = sampled.states, Keys.of(key)
-
-    def seed():
-        seeded = seed_prototypes(first, states, sampled.taken, sampled.advantages)
-        return seeded.policy, seeded.rows
-
-    present, seeded_rows = jax.lax.cond(sampled.iteration == 0, seed, lambda: (first, kept))
+    seeded = jax.lax.cond(
+        sampled.iteration == 0,
+        lambda: seed_prototypes(first, states, sampled.taken, sampled.advantages),
+        lambda: unchanged(first),
+    )
+    present = seeded.policy
     anchor, bound = Anchor.of(present, states, sampled.taken), config.trust_region.bound
-    none = jnp.zeros((), jnp.int32)
-    chosen, n_swaps, rows, swaps, deletions = jax.lax.cond(
-        sampled.iteration % 2 == 1,
-        lambda: change_prototypes(
-            config.selection,
-            present,
-            own.n_swaps,
-            sampled,
-            anchor,
-            less_rounding(bound, anchor.means, anchor),
-            key=keys.selection,
-        ),
-        lambda: (present, own.n_swaps, kept, none, none),
+    within = less_rounding(bound, anchor.means, anchor)
+    change = change_prototypes(
+        config.selection, present, own.n_swaps, sampled, anchor, within, key=keys.selection
     )
 
-    changed = jnp.any(rows != KEPT)
+    changed = jnp.any(change.rows != KEPT)
     floor = sampled.entropy_floor
     problem = Problem(states, sampled.taken, sampled.advantages, anchor, floor)
     projection, moments = jax.lax.cond(
         changed,
-        lambda: update_actions(config, chosen, own.moments, problem, key=keys.ascent),
-        lambda: update_all(config, chosen, own.moments, problem, key=keys.ascent),
+        lambda: update_actions(config, change.policy, own.moments, problem, key=keys.ascent),
+        lambda: update_all(config, change.policy, own.moments, problem, key=keys.ascent),
     )
     return Outcome(
         projection.policy,
-        Own(moments, n_swaps),
+        Own(moments, change.n_swaps),
         seen_kl(
             divergence(projection.policy, states, anchor), bound, projection.gaussian.means, anchor
         ),
@@ -130,11 +149,11 @@ def update(
             "weight_step": projection.weight_step,
             "mean_step": projection.gaussian.mean_step,
             "covariance_step": projection.gaussian.covariance_step,
-            "swaps": swaps,
-            "deletions": deletions,
+            "swaps": change.swaps,
+            "deletions": change.deletions,
             "full_update": 1 - changed.astype(jnp.int32),
         },
-        jnp.where(rows != KEPT, rows, seeded_rows),
+        jnp.where(change.rows != KEPT, change.rows, seeded.rows),
         jnp.zeros_like(present.weights),  # they are visited states
     )
 

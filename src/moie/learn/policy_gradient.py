@@ -23,9 +23,9 @@ from moie.learn.update import clipped_gain, likelihood_ratio, minibatches
 
 P = TypeVar("P", bound=GaussianPolicy)
 BACKTRACK = 0.8
-"""From one step of the line search to the next."""
+"""Factor from one step of the line search to the next."""
 Shape = Callable[[Any], Any]
-"""From a policy of free parameters to the one that acts: the entropy projection, or nothing."""
+"""Maps a policy of free parameters to the one that acts: the entropy projection, or nothing."""
 
 
 def as_it_is(policy: Any) -> Any:
@@ -115,13 +115,13 @@ def update_ppo(
 
 
 class NaturalStep(NamedTuple):
-    """What TRPO did."""
+    """The step that TRPO took."""
 
     fraction: Scalar
-    """Of the longest step that was tried; zero if none was accepted."""
+    """Share of the longest step that was tried; zero if none was accepted."""
     divergence: Scalar
     gain: Scalar
-    """Of the surrogate."""
+    """Gain of the surrogate."""
 
 
 def fisher_product(
@@ -138,8 +138,8 @@ def fisher_product(
 
 
 def _correction(limit: float, divergence: Scalar) -> Scalar:
-    """From the quadratic model's longest step to the real divergence's. The entropy projection
-    takes a part of the step back, and would leave most of the limit unused."""
+    """Factor from the longest step of the quadratic model to that of the real divergence. The
+    entropy projection takes a part of the step back, and would leave most of the limit unused."""
     factor = 0.999 * jnp.sqrt(limit / jnp.maximum(divergence, 1e-12))
     return jnp.where(jnp.isfinite(factor), jnp.clip(factor, 0.5, 10.0), 1.0)
 

@@ -19,14 +19,14 @@ DASHED, DASH_DOT = (0, (4, 1.5)), (0, (5, 1.2, 1, 1.2))
 
 @dataclass(frozen=True)
 class Algorithm:
-    """All that is known about an algorithm without running it."""
+    """Facts about an algorithm that are known without running it."""
 
     name: str
-    """As `--algorithm` and files have it."""
+    """The name in `--algorithm` and in files."""
     title: str
-    """As figures and tables have it, where the number of experts follows."""
+    """The name in figures and tables, where the number of experts follows."""
     about: str
-    """For the help of `--algorithm`."""
+    """A phrase for the help of `--algorithm`."""
     method: str
     """MODULE:NAME of its `learn.algorithm.Method`, the functions that learn."""
     uses: frozenset[str]
@@ -35,13 +35,13 @@ class Algorithm:
     colour: str
     marker: str = "h"
     line: Any = "-"
-    """Of its curves, in Matplotlib's terms."""
+    """Line style of its curves, in Matplotlib's terms."""
     title_end: str = ""
-    """What follows the number of experts in the title."""
+    """The end of the title, after the number of experts."""
     has_visited_prototypes: bool = False
     """Whether the prototypes of its policy are states that were visited."""
     is_baseline: bool = True
-    """One to compare with: its curves are thinner."""
+    """Whether it is there to compare with: its curves are thinner."""
     is_scaled: bool = False
     """Whether it works in scaled units on the paper's tasks, too: features standardised unless the
     user says otherwise, actions in halves of their range always."""
@@ -162,12 +162,12 @@ SHIPPED = (
 )
 DEFAULT = "moie"
 OPTIONAL = frozenset[str]().union(*(one.uses for one in SHIPPED))
-"""Groups of settings, and single ones, that not every algorithm looks at."""
+"""Groups of settings, and single settings, that not every algorithm uses."""
 _known = {one.name: one for one in SHIPPED}
 
 
 def names() -> tuple[str, ...]:
-    """Of all algorithms, in the order of figures and tables."""
+    """Names of all algorithms, in the order of figures and tables."""
     return tuple(_known)
 
 

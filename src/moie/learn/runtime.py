@@ -1,4 +1,4 @@
-"""How jax runs here: on the CPU, on one thread, with compiled code kept between runs."""
+"""Settings of jax: on the CPU, on one thread, with compiled code kept between runs."""
 
 import os
 from pathlib import Path

@@ -54,7 +54,7 @@ def minibatches(
 
 
 def likelihood_ratio(log_ratio: Float[Array, " N"]) -> Float[Array, " N"]:
-    """How much likelier each action is now; cut at e^20, beyond which no gradient is finite."""
+    """Likelihood ratio of each action; cut at e^20, beyond which no gradient is finite."""
     return jnp.exp(jnp.minimum(log_ratio, 20.0))
 
 
@@ -68,7 +68,7 @@ def clipped_gain(
 
 
 class Problem(eqx.Module):
-    """What a policy update maximises, and what it must keep (eqs. 11 to 13)."""
+    """The objective and the constraints of a policy update (eqs. 11 to 13)."""
 
     states: Float[Array, "N d"]
     taken: Float[Array, "N A"]
@@ -84,8 +84,8 @@ class Problem(eqx.Module):
 
     def surrogate(self, projection: PolicyProjection) -> Scalar:
         """L (eq. 11): the importance-weighted advantage, of the projected policy."""
-        found = projection.gaussian
-        log_prob = jax.vmap(gaussian.log_prob, (0, None, 0))(found.means, found.log_std, self.taken)
+        new = projection.gaussian
+        log_prob = jax.vmap(gaussian.log_prob, (0, None, 0))(new.means, new.log_std, self.taken)
         return jnp.mean(jnp.exp(log_prob - self.anchor.log_prob) * self.advantages)
 
     def clipped_surrogate(

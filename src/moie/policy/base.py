@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where a prototype was visited: replaying `actions` after `reset(seed=seed)` leads there."""
+    """The origin of a prototype: replaying `actions` after `reset(seed=seed)` leads there."""
 
     iteration: int
     episode: int
@@ -62,7 +62,7 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Policy(abc.ABC):
-    """What all kinds share. Load one with `moie.load`, act with `predict`."""
+    """The base of all policies. Load one with `moie.load`, act with `predict`."""
 
     task: str
     default_action: Array
@@ -118,10 +118,6 @@ class Policy(abc.ABC):
         """The same policy for acting alone."""
         return self
 
-    def _flat(self, observation: ArrayLike) -> tuple[Array, bool]:
-        """The observation as a row, or a batch of them as rows, and whether it was a batch."""
-        return rows_of(observation, self.observation_shape, self.feature_names)
-
     @cached_property
     def _single_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The action space's bounds in single precision, rounded inwards: an environment may
@@ -176,7 +172,7 @@ class Policy(abc.ABC):
         and are not used. Sampled actions draw from `rng`, or without one from the policy's own
         generator, which `seed` sets.
         """
-        rows, is_batch = self._flat(observation)
+        rows, is_batch = rows_of(observation, self.observation_shape, self.feature_names)
         action = self.means(rows)
         if not deterministic:
             rng = self._generator if rng is None else rng

@@ -1,19 +1,17 @@
-"""What a policy file must hold before its policy may act: a damaged file is refused, not followed.
+"""Checks of a policy file before its policy may act: a damaged file is refused, not followed.
 
 The limits are far beyond what a learner can write (it computes in single precision), and such that
 no product of these numbers overflows: every action is finite, in every state within `LARGEST`.
 """
 
-import itertools
 import math
-import reprlib
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from moie.errors import shortened
 from moie.policy.base import Origin, Policy
-from moie.policy.baselines import Network
+from moie.policy.baselines import Linear, Network
 from moie.policy.mixture import Mixture
 from moie.policy.observation import LARGEST
 
@@ -26,10 +24,11 @@ COMMON = (
     "action_high",
 )
 EXPERTS = ("prototypes", "weights", "actions", "share", "lead", "distances")
+ORIGIN = ("iteration", "episode", "step", "seed")
 FACTOR = 1e30
 """Positive factors lie between this and its inverse."""
 DEEPEST = 20
-"""Lists and dictionaries inside each other."""
+"""Levels of lists and dictionaries inside each other."""
 _LIMITS: dict[str, tuple[float, float]] = {
     "feature_scale": (1 / FACTOR, FACTOR),
     "metric": (1 / FACTOR, FACTOR),
@@ -41,83 +40,74 @@ _LIMITS: dict[str, tuple[float, float]] = {
 }
 
 
-def text_of(header: dict, name: str) -> str:
+def text(value: Any, what: str) -> str:
     """A text that is not empty."""
-    return _text(header[name], name)
-
-
-def names_of(header: dict, name: str) -> tuple[str, ...]:
-    """At least one text."""
-    return tuple(_text(one, f"one of {name}") for one in _list_of(header, name))
-
-
-def shape_of(header: dict, name: str) -> tuple[int, ...]:
-    """At least one positive whole number."""
-    return tuple(_whole(size, f"a size in {name}", 1) for size in _list_of(header, name))
-
-
-def origin_of(note: Any, actions: np.ndarray, k: int) -> Origin:
-    """Where prototype k was visited."""
-    names = ("iteration", "episode", "step", "seed")
-    if not isinstance(note, dict) or set(note) != set(names):
-        raise ValueError(f"origin {k} is {_shown(note)}, expected {', '.join(names)}")
-    return Origin(
-        **{name: _whole(note[name], f"{name} of origin {k}") for name in names}, actions=actions
-    )
-
-
-def number_of(header: dict, name: str) -> float:
-    """A positive factor."""
-    value = header[name]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 1 / FACTOR <= value <= FACTOR:
-        raise ValueError(
-            f"{name} is {_shown(value)}, expected a positive number from {1 / FACTOR:g} "
-            f"to {FACTOR:g}"
-        )
-    return float(value)
-
-
-def _shown(value: Any) -> str:
-    return reprlib.repr(value)
-
-
-def _text(value: Any, what: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{what} is {_shown(value)}, expected a text")
+        raise ValueError(f"{what} is {shortened(value)}, expected a text")
     return value
 
 
-def _list_of(header: dict, name: str) -> list:
-    value = header[name]
+def names(header: dict, name: str) -> tuple[str, ...]:
+    """A list of at least one text."""
+    return tuple(text(one, f"one of {name}") for one in _list(header[name], name))
+
+
+def shape(header: dict, name: str) -> tuple[int, ...]:
+    """A list of at least one positive whole number."""
+    return tuple(_whole(size, f"a size in {name}", 1) for size in _list(header[name], name))
+
+
+def factor(value: Any, what: str) -> float:
+    """A positive number within the limits of a factor."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 1 / FACTOR <= value <= FACTOR:
+        expected = f"a positive number from {1 / FACTOR:g} to {FACTOR:g}"
+        raise ValueError(f"{what} is {shortened(value)}, expected {expected}")
+    return float(value)
+
+
+def origin(note: Any, tensors: dict[str, np.ndarray], k: int) -> Origin | None:
+    """The origin of prototype k, if it is known."""
+    if note is None:
+        return None
+    if not isinstance(note, dict) or set(note) != set(ORIGIN):
+        raise ValueError(f"origin {k} is {shortened(note)}, expected {', '.join(ORIGIN)}")
+    numbers = {name: _whole(note[name], f"{name} of origin {k}") for name in ORIGIN}
+    return Origin(**numbers, actions=tensors[f"origin_{k}_actions"])
+
+
+def _list(value: Any, what: str) -> list:
     if not isinstance(value, list) or not value:
-        raise ValueError(f"{name} is {_shown(value)}, expected a list that is not empty")
+        raise ValueError(f"{what} is {shortened(value)}, expected a list that is not empty")
     return value
 
 
 def _whole(value: Any, what: str, least: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
-        raise ValueError(f"{what} is {_shown(value)}, expected a whole number from {least}")
+        raise ValueError(f"{what} is {shortened(value)}, expected a whole number from {least}")
     return value
 
 
-def _shapes(policy: Policy) -> dict[str, tuple[int, ...]]:
-    """The shape that each array must have."""
+def layout(policy: Policy) -> dict[str, tuple[np.ndarray, tuple[int, ...]]]:
+    """Every array of a policy by its name in the file, and the shape that it must have."""
     d, a = len(policy.feature_names), len(policy.action_names)
-    expected: dict[str, tuple[int, ...]] = dict.fromkeys(COMMON, (a,))
-    expected |= {"feature_mean": (d,), "feature_scale": (d,)}
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(COMMON, (a,))
+    shapes |= {"feature_mean": (d,), "feature_scale": (d,)}
     if isinstance(policy, Mixture):
         k = policy.weights.size
-        expected |= dict.fromkeys(EXPERTS, (k,)) | {"prototypes": (k, d), "actions": (k, a)}
+        shapes |= dict.fromkeys(EXPERTS, (k,)) | {"prototypes": (k, d), "actions": (k, a)}
         if policy.metric is not None:
-            expected["metric"] = (d,)
-    elif isinstance(policy, Network):
+            shapes["metric"] = (d,)
+    elif isinstance(policy, Linear):
+        shapes["matrix"] = (a, d)
+    arrays = {name: (getattr(policy, name), shape) for name, shape in shapes.items()}
+    if isinstance(policy, Network):
         sizes = (d, *(bias.size for bias in policy.biases[:-1]), a)
-        for layer, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
-            expected |= {f"matrix_{layer}": (n_out, n_in), f"bias_{layer}": (n_out,)}
-    else:
-        expected["matrix"] = (a, d)
-    return expected
+        for layer, (matrix, bias) in enumerate(zip(policy.matrices, policy.biases, strict=True)):
+            n_in, n_out = sizes[layer : layer + 2]
+            arrays[f"matrix_{layer}"] = matrix, (n_out, n_in)
+            arrays[f"bias_{layer}"] = bias, (n_out,)
+    return arrays
 
 
 def _check_array(name: str, array: np.ndarray, shape: tuple[int, ...], dtype: type) -> None:
@@ -125,63 +115,55 @@ def _check_array(name: str, array: np.ndarray, shape: tuple[int, ...], dtype: ty
         raise ValueError(f"{name} is of type {array.dtype}, expected {np.dtype(dtype)}")
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds numbers that are not finite")
     low, high = map(np.float64, _LIMITS.get(name, (-LARGEST, LARGEST)))
-    if low > 0 and not (array > 0).all():
-        raise ValueError(f"{name} holds numbers that are not positive")
-    if not ((array >= low) & (array <= high)).all():
-        bad = array[(array < low) | (array > high)][0]
-        raise ValueError(f"{name} holds {bad}, expected numbers from {low:.4g} to {high:.4g}")
+    bad = array[~((array >= low) & (array <= high))]
+    if bad.size:
+        raise ValueError(f"{name} holds {bad[0]}, expected numbers from {low:.4g} to {high:.4g}")
 
 
 def _check_origins(policy: Mixture) -> None:
     if len(policy.origins) != policy.n_experts:
         raise ValueError(f"it has {len(policy.origins)} origins, expected {policy.n_experts}")
-    for k, origin in enumerate(policy.origins):
-        if origin is not None:
-            shape = (origin.step, len(policy.action_names))
-            _check_array(f"origin_{k}_actions", origin.actions, shape, np.float32)
+    for k, one in enumerate(policy.origins):
+        if one is not None:
+            expected = (one.step, len(policy.action_names))
+            _check_array(f"origin_{k}_actions", one.actions, expected, np.float32)
 
 
 def _check_trained(policy: Policy) -> None:
-    """What is said about the training: it is printed, and written again."""
+    """The notes about the training are printed, and written again."""
     trained = policy.trained
     if not isinstance(trained, dict):
-        raise ValueError(f"trained is {_shown(trained)}, expected names and values")
+        raise ValueError(f"trained is {shortened(trained)}, expected names and values")
     for name in ("steps", "iterations"):
         _whole(trained.get(name, 0), f"trained {name}")
-    _text(trained.get("algorithm", "moie"), "trained algorithm")
+    text(trained.get("algorithm", "moie"), "trained algorithm")
     if trained.get("seed") is not None:
         _whole(trained["seed"], "trained seed")
-    if _depth([trained]) > DEEPEST:
+    if _depth(trained) > DEEPEST:
         raise ValueError(f"trained is nested more than {DEEPEST} deep")
     pruned = trained.get("pruned")
     if pruned is not None and isinstance(policy, Mixture):
         kept = pruned.get("kept") if isinstance(pruned, dict) else None
         if not isinstance(kept, list) or len(kept) != policy.n_experts:
-            raise ValueError(f"pruned is {_shown(pruned)}, expected the experts that were kept")
+            raise ValueError(f"pruned is {shortened(pruned)}, expected the experts that were kept")
         for k in kept:
             _whole(k, "an expert that was kept")
 
 
-def _depth(level: list) -> int:
-    """How deep values are nested; level by level, since a recursion may not come back."""
-    depth = 0
-    while level and depth <= DEEPEST:
-        depth += 1
-        inner: Iterable[Any] = (one for one in level if isinstance(one, dict | list))
-        level = [part for one in inner for part in (one.values() if isinstance(one, dict) else one)]
-    return depth
+def _depth(value: Any) -> int:
+    """The depth of nested values; one for a value that holds no others."""
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 1
 
 
-def check(policy: Policy, arrays: dict[str, np.ndarray]) -> None:
+def check(policy: Policy) -> None:
     """ValueError unless shapes, types and sizes of all its numbers let the policy act."""
     d, a = len(policy.feature_names), len(policy.action_names)
     if math.prod(policy.observation_shape) != d or math.prod(policy.action_shape) != a:
         raise ValueError("the shapes of observation and action do not fit their names")
-    for name, shape in _shapes(policy).items():
-        _check_array(name, arrays[name], shape, np.float64)
+    for name, (array, shape) in layout(policy).items():
+        _check_array(name, array, shape, np.float64)
     if (policy.action_low > policy.action_high).any():
         bad = int(np.argmax(policy.action_low > policy.action_high))
         bounds = f"{policy.action_low[bad]} to {policy.action_high[bad]}"

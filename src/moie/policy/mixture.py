@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from moie.errors import InputError
 from moie.policy.base import Array, Explanation, Origin, Policy
+from moie.policy.observation import rows_of
 
 HELD = 4_000_000
 """Numbers that are held at once while distances are computed."""
@@ -118,7 +119,7 @@ class Mixture(Policy):
 
     def explain(self, observation: ArrayLike) -> Explanation:
         """Memberships, default share and nearest prototypes in one state."""
-        rows, is_batch = self._flat(observation)
+        rows, is_batch = rows_of(observation, self.observation_shape, self.feature_names)
         if is_batch:
             raise InputError(
                 f"explain takes one state of shape {self.observation_shape}, "

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from moie.errors import EnvironmentFault, InputError
 from moie.policy.base import Policy
-from moie.rollout.episode import Episode, Job, Purpose
+from moie.rollout.episode import Episode, Job, Purpose, fault
 from moie.rollout.process import GONE, Worker
 
 TRIES = 3  # a job that costs this many workers is the environment's fault
@@ -29,7 +29,7 @@ class Wanted:
 
 
 class Crew:
-    """A few workers and the episodes they owe us."""
+    """The workers of a pool and the episodes that they owe."""
 
     def __init__(
         self,
@@ -39,17 +39,16 @@ class Crew:
         timeout: float,
         check: Callable[[], None],
     ):
-        """`spec`: of `specs.pack`; `packaged`: of `tasks.make`; `timeout`: seconds without a sign
-        of life after which a worker is replaced. `check` is called while waiting, may raise."""
+        """The arguments are those of `Pool`."""
         self._make = lambda: Worker(spec, packaged, timeout)
         self._timeout, self._check = timeout, check
         self.workers = [self._make() for _ in range(n_workers)]
         self.wanted: dict[Job, Wanted] = {}
         self.outcomes: dict[Job, Episode | EnvironmentFault] = {}
         self.repeat: deque[Job] = deque()
-        """Lost with a worker, and wanted."""
+        """Episodes that were lost with a worker and are still wanted."""
         self.lengths: dict[Purpose, float] = {}
-        """Of recent episodes, in steps."""
+        """The mean length of recent episodes, in steps."""
         self.replaced = 0
         self._lost_idle_seconds = 0.0  # of workers that were replaced
         self._deaths: dict[Job, int] = {}
@@ -59,7 +58,7 @@ class Crew:
 
     @property
     def ready(self) -> list[Worker]:
-        """Those that have made their environment."""
+        """The workers that have made their environment."""
         return [worker for worker in self.workers if worker.ready]
 
     @property
@@ -75,19 +74,19 @@ class Crew:
             worker.send(job, wanted.policy, number, wanted.is_urgent)
 
     def limit(self, job: Job, n_steps: int) -> None:
-        """No more than so many steps of an episode are needed."""
+        """Ask for no more than `n_steps` of an episode."""
         for worker in self.workers:
             if worker.owes(job):
-                worker.limit(job, n_steps)
+                worker.tell("limit", job, n_steps)
 
     def forget(self, job: Job) -> None:
-        """An episode that was handed over, or is not needed."""
+        """Drop an episode that was handed over or is not needed."""
         self.wanted.pop(job, None)
         self.outcomes.pop(job, None)
         self._deaths.pop(job, None)
         for worker in self.workers:
             if worker.owes(job):
-                worker.cancel(job)
+                worker.tell("cancel", job)
 
     def close(self) -> None:
         """End all workers."""
@@ -96,8 +95,8 @@ class Crew:
         self.workers = []
 
     def receive(self, bell: Connection) -> None:
-        """Wait a moment for messages, or for the bell, take them in, and replace what died or fell
-        silent."""
+        """Wait a moment for messages or for the bell, take the messages in, and replace workers
+        that died or fell silent."""
         self._check()
         connections = {worker.connection: worker for worker in self.workers}
         for connection in wait([*connections, bell], timeout=POLL):
@@ -161,16 +160,5 @@ class Crew:
 
     def _deadly(self, job: Job) -> EnvironmentFault:
         """The fault of an episode that no worker survives."""
-        task = self.wanted[job].policy.task
         reason = f"{TRIES} workers died or gave no sign of life for {self._timeout:g} s"
-        return EnvironmentFault(
-            f"{task}: {reason} in the episode that starts with reset(seed={job.seed}); "
-            f"iteration {job.iteration}, episode {job.number}",
-            {
-                "task": task,
-                "seed": job.seed,
-                "iteration": job.iteration,
-                "episode": job.number,
-                "error": reason,
-            },
-        )
+        return fault(job, self.wanted[job].policy.task, reason, error=reason)

@@ -20,7 +20,7 @@ NOISE_CHUNK = 256
 
 
 class Purpose(IntEnum):
-    """What an episode is for; part of its seed, so that no two streams meet."""
+    """The purpose of an episode: part of its seed, so that no two streams meet."""
 
     TRAINING = 0
     EVALUATION_SAMPLED = 1
@@ -48,17 +48,17 @@ class Job:
 
     @property
     def seed(self) -> int:
-        """For `env.reset(seed=...)`."""
+        """The seed for `env.reset`."""
         return int(self._sequence(0).generate_state(1)[0]) >> 1
 
     def noise(self) -> np.random.Generator:
-        """Of the actions; apart from the environment's own randomness."""
+        """The generator of the actions' noise, apart from the environment's own randomness."""
         return np.random.Generator(np.random.PCG64(self._sequence(1)))
 
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """What happened: T steps, T+1 observations."""
+    """A recorded episode: T steps, T+1 observations."""
 
     job: Job
     observations: NDArray[np.float64]
@@ -100,11 +100,11 @@ def run_episode(
     limit, step, n_taken = job.max_steps, 0, 0
     terminated = truncated = False
     try:
-        found = env.reset(seed=job.seed)
-        faults.check_reset(found, env)
-        observation, _ = found
+        start = env.reset(seed=job.seed)
+        faults.check_reset(start, env)
+        observation, _ = start
         states[0] = state = _checked(observation, 0.0, policy)
-        start = tasks.position(env)
+        first = tasks.position(env)
         while not (terminated or truncated):
             if between is not None:
                 limit = between()
@@ -119,11 +119,14 @@ def run_episode(
             states[n_taken] = state = _checked(observation, float(reward), policy)
             rewards[step] = reward
             step = n_taken
-        end = tasks.position(env)
+        last = tasks.position(env)
     except Cancelled:
         raise
     except Exception as error:
-        raise fault(job, policy, step, taken[:n_taken], faults.meaning(error, env)) from error
+        meant = faults.in_record(faults.meaning(error, env))
+        actions = policy.clipped(taken[:n_taken]).tolist()
+        details = {"step": step, "actions": actions, **meant}
+        raise fault(job, policy.task, meant["error"], **details) from error
     return Episode(
         job,
         states[: step + 1].copy(),
@@ -131,13 +134,13 @@ def run_episode(
         rewards[:step].copy(),
         bool(terminated),
         bool(terminated or truncated),
-        None if start is None or end is None else end - start,
+        None if first is None or last is None else last - first,
         time.perf_counter() - began,
     )
 
 
 def _noise(job: Job, policy: Policy) -> Iterator[NDArray[np.float64]]:
-    """What is added to the mean action, step by step; drawn for many steps at once."""
+    """The noise that is added to the mean action, step by step; drawn for many steps at once."""
     shape, std = (NOISE_CHUNK, len(policy.action_names)), np.exp(policy.log_std)
     if job.purpose is Purpose.EVALUATION_MEAN:
         yield from repeat(np.zeros(shape[1]))
@@ -163,22 +166,14 @@ def _checked(observation: Any, reward: float, policy: Policy) -> NDArray[np.floa
     return state
 
 
-def fault(
-    job: Job, policy: Policy, step: int, taken: NDArray[np.float32], error: Exception
-) -> EnvironmentFault:
-    """The error of an environment, with what repeats it."""
+def fault(job: Job, task: str, what: str, **details: Any) -> EnvironmentFault:
+    """The fault of an environment, with the episode that repeats it."""
+    numbers = {"seed": job.seed, "iteration": job.iteration, "episode": job.number}
+    step = f"step {details['step']} of " if "step" in details else ""
     return EnvironmentFault(
-        f"{policy.task}: {faults.said(error)} (step {step} of the episode that starts with "
-        f"reset(seed={job.seed}); iteration {job.iteration}, episode {job.number})",
-        {
-            "task": policy.task,
-            "seed": job.seed,
-            "iteration": job.iteration,
-            "episode": job.number,
-            "step": step,
-            "actions": policy.clipped(taken).tolist(),
-            **faults.in_record(error),
-        },
+        f"{task}: {what} ({step}the episode that starts with reset(seed={job.seed}); iteration "
+        f"{job.iteration}, episode {job.number})",
+        {"task": task, **numbers, **details},
     )
 
 

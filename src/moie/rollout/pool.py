@@ -34,7 +34,7 @@ class _Batch:
     n_steps: int
     order: list[Job] = field(default_factory=list)
     done: list[Episode] = field(default_factory=list)
-    """From the first one on, without a gap."""
+    """Finished episodes, from the first one on, without a gap."""
     n_done: int = 0
 
     @property
@@ -51,7 +51,7 @@ class _Batch:
 
 
 class Pool:
-    """A few workers and the episodes they owe us."""
+    """Runs episodes on a few worker processes."""
 
     def __init__(
         self,
@@ -62,8 +62,9 @@ class Pool:
         *,
         packaged: bool = False,
     ):
-        """`spec`: of `specs.pack`; `packaged`: of `tasks.make`; `timeout`: seconds without a sign
-        of life after which a worker is replaced. `check` is called while waiting, may raise."""
+        """`spec` comes from `specs.pack`, `packaged` goes to `tasks.make`. A worker that gives no
+        sign of life for `timeout` seconds is replaced. `check` is called while waiting and may
+        raise."""
         self._crew = Crew(spec, packaged, n_workers, timeout, check)
         self._waiting: deque[Job] = deque()
         self._batch: _Batch | None = None
@@ -108,13 +109,6 @@ class Pool:
         self._crew.lengths[batch.purpose] = batch.n_done / len(batch.done)
         return batch.done
 
-    def sample(
-        self, policy: Policy, job_of: Callable[[int, int], Job], n_steps: int
-    ) -> list[Episode]:
-        """`start` and `finish`."""
-        self.start(policy, job_of, n_steps)
-        return self.finish()
-
     def queue(self, policy: Policy, jobs: Iterable[Job]) -> None:
         """Episodes to run when there is nothing more urgent, the longest first; fetch them with
         `collect`."""
@@ -147,12 +141,12 @@ class Pool:
         outcomes = [self._crew.outcomes[job] for job in jobs]
         for job in jobs:
             self._crew.forget(job)
-        found: list[Episode] = []
+        episodes: list[Episode] = []
         for outcome in outcomes:
             if isinstance(outcome, EnvironmentFault):
                 raise outcome
-            found.append(outcome)
-        return found
+            episodes.append(outcome)
+        return episodes
 
     def close(self) -> None:
         """End all workers."""
@@ -169,9 +163,9 @@ class Pool:
     # --- the batch -------------------------------------------------------------------------------
 
     def _advance(self, batch: _Batch) -> None:
-        """Take in what is done without a gap. If the first episode that is not went wrong, raise;
-        but not if it was given more steps than turned out to be needed: then it is repeated with
-        just these."""
+        """Take in the episodes that are done without a gap. If the next one failed, raise its
+        fault; but if it was given more steps than turned out to be needed, repeat it with just
+        these."""
         before = len(batch.done)
         while batch.remaining > 0 and len(batch.done) < len(batch.order):
             number = len(batch.done)
@@ -192,12 +186,10 @@ class Pool:
             self._crew.repeat.append(needed)
             break
         if before < len(batch.done) < len(batch.order) and batch.remaining > 0:
-            self._shorten(batch, batch.order[len(batch.done)])
-
-    def _shorten(self, batch: _Batch, job: Job) -> None:
-        """All before this episode is done, so it is known how many steps are needed of it."""
-        if batch.remaining < self._crew.lengths.get(job.purpose, 0.0):
-            self._crew.limit(job, batch.remaining)
+            # All episodes before this one are done: how many steps of it are needed is known.
+            job = batch.order[len(batch.done)]
+            if batch.remaining < self._crew.lengths.get(job.purpose, 0.0):
+                self._crew.limit(job, batch.remaining)
 
     def _missing(self, batch: _Batch) -> tuple[float, int]:
         """Steps of the batch that neither done nor running episodes are expected to give, and how

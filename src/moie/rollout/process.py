@@ -21,7 +21,7 @@ GONE = (EOFError, OSError, pickle.UnpicklingError)  # how the end of a connectio
 
 
 class Worker:
-    """One process, and the episodes that it owes us."""
+    """One process and the episodes that it owes."""
 
     def __init__(self, spec: bytes, packaged: bool, timeout: float):
         """`timeout`: seconds after which a worker that reads nothing is given up."""
@@ -38,16 +38,16 @@ class Worker:
         self.heard = time.monotonic()
         self._policies: set[int] = set()  # that the worker has
         self._idle_seconds, self._idle_since = 0.0, self.heard
-        self._tell("make", spec, packaged, sys.path)
+        self.tell("make", spec, packaged, sys.path)
 
     @property
     def n_jobs(self) -> int:
-        """Episodes it owes us."""
+        """The number of episodes that it owes."""
         return len(self.urgent) + len(self.patient)
 
     @property
     def running(self) -> Job | None:
-        """The episode it is at: what it says, or the one it must have gone on to."""
+        """The episode that it runs: the one it named, or the one it must have gone on to."""
         if self.at is not None and self.owes(self.at):
             return self.at
         return next(iter(self.urgent or self.patient), None)
@@ -59,18 +59,18 @@ class Worker:
         return self._idle_seconds + now - self._idle_since
 
     def send(self, job: Job, policy: Policy, number: int, is_urgent: bool) -> None:
-        """Ask for an episode. The policy, known by its number, is sent where it is not there."""
+        """Ask for an episode. The policy is sent only where the worker does not have it yet."""
         if not self.n_jobs:
             self.at, self.heard = job, time.monotonic()
             self._idle_seconds += self.heard - self._idle_since
         if number not in self._policies:
             self._policies = {*self.urgent.values(), *self.patient.values(), number}
-            self._tell("policy", number, policy.without_origins(), self._policies)
+            self.tell("policy", number, policy.without_origins(), self._policies)
         (self.urgent if is_urgent else self.patient)[job] = number
-        self._tell("episode", job, number, is_urgent)
+        self.tell("episode", job, number, is_urgent)
 
     def close_job(self, job: Job) -> None:
-        """It owes us this one no more."""
+        """The worker no longer owes this episode."""
         self.urgent.pop(job, None)
         self.patient.pop(job, None)
         self.at = self.running
@@ -81,27 +81,20 @@ class Worker:
         """Whether it was asked for the episode and has not answered."""
         return job in self.urgent or job in self.patient
 
-    def limit(self, job: Job, n_steps: int) -> None:
-        """No more than so many steps of an episode are needed."""
-        self._tell("limit", job, n_steps)
-
-    def cancel(self, job: Job) -> None:
-        """An episode that is not needed any more."""
-        self._tell("cancel", job)
-
-    def _tell(self, *message: object) -> None:
+    def tell(self, *message: object) -> None:
+        """Send a message, as `worker.Server.take` understands it."""
         try:
             self.connection.send(message)
         except GONE:  # dead, or the message is left incomplete
             self.is_broken = True
 
     def is_silent(self, timeout: float) -> bool:
-        """Owes us something, and gave no sign of life for too long."""
+        """Whether it owes something and gave no sign of life for too long."""
         limit = timeout if self.ready else max(timeout, START_LIMIT)
         return (self.n_jobs > 0 or not self.ready) and time.monotonic() - self.heard > limit
 
     def kill(self) -> None:
-        """End the process; what it was doing is lost."""
+        """End the process; its present episode is lost."""
         self.process.kill()
         self.process.wait()
         self.connection.close()

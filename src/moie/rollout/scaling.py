@@ -6,7 +6,7 @@ The first mean of a mixture or a linear policy does not depend on the state, so 
 they are set; that of a network is nearly zero everywhere, and moves by a hundredth of its noise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,7 @@ class Scaling:
     @classmethod
     def identity(cls, n_features: int, n_actions: int) -> "Scaling":
         """Observations and actions as they come: the paper's tasks."""
-        return cls(
-            np.zeros(n_features), np.ones(n_features), np.zeros(n_actions), np.ones(n_actions)
-        )
+        return cls.of_range(n_features, -np.ones(n_actions), np.ones(n_actions))
 
     @classmethod
     def of_range(cls, n_features: int, low: Array, high: Array) -> "Scaling":
@@ -44,11 +42,10 @@ class Scaling:
         mean, std = states.mean(axis=0), states.std(axis=0)
         # Rounding alone gives a constant feature a spread of some ulps of its size.
         varies = std > 1e-9 * np.maximum(np.abs(mean), 1e-3)
-        return Scaling(
-            np.where(varies, mean, 0.0),
-            np.where(varies, std, 1.0),
-            self.action_centre,
-            self.action_scale,
+        return replace(
+            self,
+            feature_mean=np.where(varies, mean, 0.0),
+            feature_scale=np.where(varies, std, 1.0),
         )
 
     def to_learner(self, steps: Steps) -> Batch:

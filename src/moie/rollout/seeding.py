@@ -1,4 +1,4 @@
-"""Whether an environment does what its seed says: noticed at the start, not when a replay fails."""
+"""A check at the start of a run that the environment follows its seed."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ STEPS = 3
 
 
 def ignored_seed(pool: Pool, policy: Policy, run_seed: int) -> str | None:
-    """What to tell the user about an environment that does not repeat its beginning; None where it
-    does. An episode that fails here may never be needed, so that is passed over; but not one that
-    no worker survives: to wait for as many again would take long."""
+    """A warning about an environment that does not repeat its beginning; None where it does. An
+    episode that fails here may never be needed, so that is passed over; but not one that no worker
+    survives: to wait for as many again would take long."""
     jobs = [Job(run_seed, Purpose.REPEATING, 0, 0, STEPS + more) for more in (0, 1)]
     pool.queue(policy, jobs)
     try:

@@ -48,11 +48,11 @@ class Server:
         self.last_sign = time.monotonic()
 
     def make(self) -> Any:
-        """An environment."""
+        """A new environment."""
         return tasks.make(self.spec, packaged=self.packaged)
 
     def serve(self) -> None:
-        """Urgent episodes first; wait for messages where there is nothing to do."""
+        """Run episodes, urgent ones first; wait for messages where there is nothing to do."""
         while True:
             while not (self.urgent or self.patient):
                 self.take(*self.inbox.get())
@@ -60,12 +60,12 @@ class Server:
             self.run(*(self.urgent or self.patient).popleft())
 
     def take_all(self) -> None:
-        """All messages that have arrived."""
+        """Take in all messages that have arrived."""
         while not self.inbox.empty():
             self.take(*self.inbox.get())
 
     def take(self, kind: str, *content: Any) -> None:
-        """One message."""
+        """Take in one message."""
         if kind == "policy":
             number, policy, in_use = content
             self.policies = {n: p for n, p in self.policies.items() if n in in_use}
@@ -84,7 +84,7 @@ class Server:
                 self.cancelled.add(job)
 
     def look(self, job: Any, is_urgent: bool) -> int:
-        """Between two steps of an episode; the number of steps that are needed of it."""
+        """Called between two steps of an episode; the number of steps of it that are needed."""
         self.take_all()
         if job in self.cancelled:
             raise Cancelled
@@ -107,7 +107,7 @@ class Server:
         return bool(self.idle)
 
     def run_urgent(self) -> None:
-        """Urgent episodes in between; one that was put aside finds Python's and NumPy's global
+        """Run the urgent episodes. The episode that was put aside finds Python's and NumPy's global
         random numbers as it left them."""
         before, before_numpy = random.getstate(), np.random.get_state()
         while self.urgent:
@@ -118,12 +118,12 @@ class Server:
         np.random.set_state(before_numpy)
 
     def say(self, kind: str, content: Any) -> None:
-        """To the parent."""
+        """Send a message to the parent."""
         self.connection.send((kind, content))
         self.last_sign = time.monotonic()
 
     def run(self, job: Any, number: int, is_urgent: bool) -> None:
-        """One episode, and what became of it to the parent."""
+        """Run one episode and send its outcome to the parent."""
         env = self.idle.pop()
         try:
             if job in self.cancelled:
@@ -136,7 +136,7 @@ class Server:
             self.say("fault", (job, str(error), error.record))
             with contextlib.suppress(Exception):
                 env.close()
-            env = self.make()  # who knows what state it was left in
+            env = self.make()  # it may have been left in any state
         self.idle.append(env)
         self.cancelled.discard(job)
         del self.limits[job]
@@ -160,7 +160,7 @@ def main() -> None:
     except (EOFError, OSError):  # the parent is gone
         return
     sys.path[:] = path
-    sys.setswitchinterval(2e-4)  # seconds; the reader shall not wait for the end of an episode
+    sys.setswitchinterval(2e-4)  # seconds; the reader need not wait for an episode to end
     inbox: SimpleQueue = SimpleQueue()
     threading.Thread(target=_read, args=(connection, inbox), daemon=True).start()
     try:
