@@ -11,8 +11,7 @@ from moie.errors import shortened
 from moie.learn.config import require
 from moie.runs.config import flat, from_json, to_json
 
-STUDY_FILE, STUDY_FORMAT = "study.json", "moie-study"
-"""The declaration in a study's folder."""
+STUDY_FILE, STUDY_FORMAT = "study.json", "moie-study"  # the declaration in a study's folder
 
 
 class RunFacts(TypedDict):
@@ -27,8 +26,7 @@ class DeclaredRun(TypedDict):
     """A run that a study wants."""
 
     run: str
-    settings: dict[str, Any]
-    """Settings that differ from those of the study."""
+    settings: dict[str, Any]  # settings that differ from those of the study
 
 
 class StudyFacts(TypedDict):

@@ -40,8 +40,7 @@ EMPTY = pa.schema(KEYS.items()).empty_table()
 MOST_ROWS, LARGEST = 10**7, 2**28
 """Rows of a file, and bytes of any part of its header: far more than studies have."""
 COUNTS = ("iteration", "steps", "learned_steps")
-REPEATED = ("task", "algorithm", "seed")
-"""Columns that repeat a setting of the run."""
+REPEATED = ("task", "algorithm", "seed")  # columns that repeat a setting of the run
 ATTENTION = "evaluated_attention"
 """Column with the attention of the policy that a row evaluates: the one before the iteration."""
 
@@ -50,16 +49,11 @@ ATTENTION = "evaluated_attention"
 class Overlap:
     """A run that two sources had with different content, and which of them counts."""
 
-    run: str
-    """The name of the one that counts."""
-    source: str
-    """The source of the one that counts."""
-    other: str
-    """The source of the one that does not."""
-    reached: int
-    """Steps at the last evaluation of the one that counts; -1 without any."""
-    other_reached: int
-    """The same for the other one: fewer, or as many where their numbers differ."""
+    run: str  # the name of the one that counts
+    source: str  # the source of the one that counts
+    other: str  # the source of the one that does not
+    reached: int  # steps at the last evaluation of the one that counts; -1 without any
+    other_reached: int  # the same for the other one: fewer, or as many where their numbers differ
 
 
 @dataclass(frozen=True)
@@ -67,16 +61,11 @@ class Curves:
     """The measurements of some runs, and the facts about them."""
 
     rows: pd.DataFrame
-    runs: dict[str, RunFacts]
-    """Facts about each run, by its name."""
-    study: StudyFacts | None
-    """The study that the runs belong to, if any."""
-    unreadable: tuple[str, ...] = ()
-    """Faults of runs that could not be read."""
-    overlaps: tuple[Overlap, ...] = ()
-    """Runs that more than one of the merged sources had."""
-    damaged: tuple[str, ...] = ()
-    """Faults in the metrics of runs whose other rows are here."""
+    runs: dict[str, RunFacts]  # facts about each run, by its name
+    study: StudyFacts | None  # the study that the runs belong to, if any
+    unreadable: tuple[str, ...] = ()  # faults of runs that could not be read
+    overlaps: tuple[Overlap, ...] = ()  # runs that more than one of the merged sources had
+    damaged: tuple[str, ...] = ()  # faults in the metrics of runs whose other rows are here
 
     def evaluations(self) -> dict[str, pd.DataFrame]:
         """The rows of each run that measure a policy, in the order of steps."""

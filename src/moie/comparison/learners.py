@@ -40,8 +40,7 @@ NOT_THE_LEARNER = (
     "experts",
 )
 """Settings that tell runs of one learner apart, or that its name has anyway."""
-LARGEST = 1e100
-"""Larger numbers do not count: the sums of their squares would not be finite."""
+LARGEST = 1e100  # larger numbers do not count: the sums of their squares would not be finite
 Array = NDArray[np.float64]
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -51,10 +50,8 @@ Value = TypeVar("Value")
 class Learner:
     """An algorithm, and what tells it from others of its kind."""
 
-    rank: int
-    """Rank of the algorithm, in the paper's order."""
-    experts: int
-    """Number of experts, or zero."""
+    rank: int  # rank of the algorithm, in the paper's order
+    experts: int  # number of experts, or zero
     differing: tuple[tuple[str, str], ...]
     """Settings that differ among runs of one task, and their values as JSON."""
 
@@ -85,8 +82,7 @@ class Declared:
     """A run as its configuration declares it."""
 
     name: str
-    settings: dict[str, Any]
-    """All settings by name, without the nesting."""
+    settings: dict[str, Any]  # all settings by name, without the nesting
 
     @property
     def task(self) -> str:
@@ -132,8 +128,7 @@ class Run(Declared):
     parameters: int | None
     versions: dict[str, str]
     host: dict[str, Any]
-    at: NDArray[np.int64]
-    """Steps that the evaluated policies had learned from."""
+    at: NDArray[np.int64]  # steps that the evaluated policies had learned from
     measured: dict[str, Array] = field(repr=False)
     """MEASURES at these steps; NaN where a number is missing or not finite."""
 

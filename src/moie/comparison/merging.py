@@ -19,10 +19,8 @@ from moie.comparison.curves import KEYS, Curves, Overlap
 from moie.comparison.learners import Declared, Run, by_key, plan_of, runs_of
 from moie.comparison.notes.wording import joined
 
-UNNAMED = ("evaluations", "curves")
-"""Names of files that say less than that of their folder."""
-Names = dict[tuple[int, str], str]
-"""New names of runs, by source and old name."""
+UNNAMED = ("evaluations", "curves")  # names of files that say less than that of their folder
+Names = dict[tuple[int, str], str]  # new names of runs, by source and old name
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +29,7 @@ class Copy:
 
     source: int
     run: Run
-    rows: pd.DataFrame
-    """Its evaluations, in the order of steps."""
+    rows: pd.DataFrame  # its evaluations, in the order of steps
 
     @property
     def n_known(self) -> int:

@@ -35,10 +35,8 @@ def _settings(facts: Facts, learner: str) -> str:
 class TaskTable(NamedTuple):
     """The page's table of a task."""
 
-    results: list[int]
-    """Indices of its results in the facts."""
-    best: list[int]
-    """Indices of those with the largest return."""
+    results: list[int]  # indices of its results in the facts
+    best: list[int]  # indices of those with the largest return
     has_distance: bool
     has_attention: bool
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from moie.comparison.learners import Array, Declared, Grouping, Learner, Run, by_key
 from moie.errors import InputError
 
-LAST_PART = 0.1
-"""Evaluations in this last part of the budget make the final return."""
+LAST_PART = 0.1  # evaluations in this last part of the budget make the final return
 Place = Literal["compared", "unmeasured", "short", "broken"]
 
 
@@ -72,18 +71,12 @@ class Selection:
     runs: list[Run]
     plan: list[Declared]
     grouping: Grouping
-    steps: int | None
-    """Steps that the caller asked for."""
-    budgets: dict[str, int]
-    """Steps at which each task is compared."""
-    groups: list[Group]
-    """Groups in order of tasks and learners."""
-    short: list[Run]
-    """Runs that have not come as far as the budget."""
-    broken: list[Run]
-    """Runs without a finite return where the final one is measured."""
-    unmeasured: list[Run]
-    """Runs without an evaluation in the budget."""
+    steps: int | None  # steps that the caller asked for
+    budgets: dict[str, int]  # steps at which each task is compared
+    groups: list[Group]  # groups in order of tasks and learners
+    short: list[Run]  # runs that have not come as far as the budget
+    broken: list[Run]  # runs without a finite return where the final one is measured
+    unmeasured: list[Run]  # runs without an evaluation in the budget
     doubles: list[tuple[Run, list[Run]]]
     """A compared run, and others with its settings and seed that are not compared."""
 

@@ -17,10 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 Array = NDArray[np.float64]
-Scores = Sequence[Array]
-"""One array of runs for each task."""
-Shares = Sequence[Array]
-"""How much each of these runs counts: [..., runs] for each task."""
+Scores = Sequence[Array]  # one array of runs for each task
+Shares = Sequence[Array]  # how much each of these runs counts: [..., runs] for each task
 Statistic = Callable[[Scores, Shares], Array]
 SAMPLES, LEVEL = 2000, 0.95
 

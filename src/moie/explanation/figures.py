@@ -10,8 +10,7 @@ from moie.explanation.facts.schema import Facts, Kind
 from moie.explanation.selection import chosen, colours, varied, window
 from moie.present.style import DEFAULT, GRID, INK, PALETTE, REST, grid, sheet
 
-MOST_FEATURES = 30
-"""Most features in one figure."""
+MOST_FEATURES = 30  # most features in one figure
 KINDS: dict[Kind, str] = {"sampled": PALETTE[0], "mean": PALETTE[1]}
 """Colours of the kinds of actions."""
 

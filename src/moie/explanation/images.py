@@ -10,8 +10,7 @@ from PIL import Image
 
 from moie.explanation.scenes import Frame
 
-QUALITIES = (82, 60, 40)
-"""Qualities of a picture; the first that makes it small enough is taken."""
+QUALITIES = (82, 60, 40)  # qualities of a picture; the first that makes it small enough is taken
 COLUMNS, PER_SHEET = 10, 100
 """Frames beside each other, and in all, in one picture of an episode's frames."""
 
@@ -25,8 +24,7 @@ class Film:
     n: int
     width: int
     height: int
-    every: int = 1
-    """Steps from one frame to the next."""
+    every: int = 1  # steps from one frame to the next
 
 
 def _encoded(image: Image.Image, form: str, **options: Any) -> bytes:

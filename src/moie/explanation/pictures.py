@@ -9,8 +9,7 @@ from moie.policy.mixture import Mixture
 from moie.present.stages import Stages
 from moie.rollout.episode import Episode
 
-CHECK_EVERY = 50
-"""Steps of a film after which Ctrl-C is looked for."""
+CHECK_EVERY = 50  # steps of a film after which Ctrl-C is looked for
 STRIPS, VIDEO = 6_000_000, 8_000_000
 """Most bytes of all experts' pictures and of the video: a report stays below 25 MB."""
 
@@ -19,8 +18,7 @@ STRIPS, VIDEO = 6_000_000, 8_000_000
 class Pictures:
     """Everything that was drawn, and how well it agrees."""
 
-    problem: str | None = None
-    """Why there are no pictures."""
+    problem: str | None = None  # why there are no pictures
     replays: dict[int, Replay] = field(default_factory=dict)
     """How well the replay of each expert's prototype agrees."""
     strips: dict[int, images.Film] = field(default_factory=dict)

@@ -12,8 +12,7 @@ from moie.policy.baselines import Linear
 from moie.policy.mixture import Mixture
 from moie.terminal import printable
 
-UNUSED = 5e-4
-"""Membership below which an expert shows as 0.0%."""
+UNUSED = 5e-4  # membership below which an expert shows as 0.0%
 
 
 def _number(value: float, scale: float) -> str:

@@ -22,8 +22,7 @@ from moie.runs.evaluation import standard_error
 SAME = 1e-7
 """A change of the action, as a share of its range, below which a policy is the same: single
 precision, in which the environment gets it, cannot tell the two apart."""
-Returns = dict[str, list[float]]
-"""Returns on some seeds, by kind of actions."""
+Returns = dict[str, list[float]]  # returns on some seeds, by kind of actions
 Measure = Callable[[Mixture, int, int], Returns]
 """Returns of a policy, from the number of a set of seeds and a number of episodes."""
 

@@ -17,8 +17,7 @@ from moie.present.html import rendered
 from moie.runs.truth import SAID
 
 TEMPLATES = files("moie.explanation") / "templates"
-MOST_FEATURES = 100
-"""Most features of a prototype in its card."""
+MOST_FEATURES = 100  # most features of a prototype in its card
 
 
 def _player(facts: Facts, pictures: Pictures) -> Markup:

@@ -19,26 +19,21 @@ from moie.rollout.episode import Episode
 
 Frame = NDArray[np.uint8]
 State = NDArray[np.float64]
-APPLIED = 5
-"""Steps for which an expert's action is applied, as in the paper."""
+APPLIED = 5  # steps for which an expert's action is applied, as in the paper
 TOLERANCE = 1e-6
 """Largest difference of a feature from the stored state with which a replay matches."""
-MOST_FRAMES = 500
-"""Most frames of an episode's video."""
-STILL, VIDEO = (480, 360), (320, 240)
-"""Largest sizes of a picture."""
+MOST_FRAMES = 500  # most frames of an episode's video
+STILL, VIDEO = (480, 360), (320, 240)  # largest sizes of a picture
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
     """States of an episode, re-lived."""
 
-    frames: list[Frame] = field(default_factory=list)
-    """Empty where the environment cannot be drawn."""
+    frames: list[Frame] = field(default_factory=list)  # empty where the environment cannot be drawn
     difference: float | None = None
     """Largest difference of a feature from the stored ones; None if it did not get there."""
-    problem: str | None = None
-    """Why it did not get there, or why a film cannot be drawn."""
+    problem: str | None = None  # why it did not get there, or why a film cannot be drawn
 
     @property
     def replay(self) -> Replay:

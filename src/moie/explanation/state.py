@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from moie.errors import FileError
 from moie.files import read_file
 
-LARGEST = 2**26
-"""Most bytes of the file."""
+LARGEST = 2**26  # most bytes of the file
 
 
 def read_state(path: Path) -> NDArray[np.float64]:

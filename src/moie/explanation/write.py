@@ -30,8 +30,7 @@ from moie.runs.evaluation import Evaluator
 from moie.runs.truth import measure_truth
 from moie.terminal import printable
 
-COMPARED = 4000
-"""Most visited states in which pruning compares policies."""
+COMPARED = 4000  # most visited states in which pruning compares policies
 LEARNING = ("steps", "return_sampled", "return_mean", "entropy", "entropy_floor")
 """Fields of metrics.jsonl that the facts keep."""
 
@@ -44,8 +43,7 @@ class Settings:
     seed: int = 2_000_000
     loss: float = 0.05
     workers: int = 1
-    actions: Kind = "mean"
-    """Kind of actions of the episodes that are looked into."""
+    actions: Kind = "mean"  # kind of actions of the episodes that are looked into
     with_pruning: bool = True
     with_pictures: bool = True
 

@@ -18,8 +18,7 @@ from markupsafe import Markup
 from moie.present.style import INK, PAPER
 
 STYLE_SHEET = files("moie.present") / "templates" / "report.css"
-ZOOM = 1.65
-"""Pixels of the page for a point of a figure."""
+ZOOM = 1.65  # pixels of the page for a point of a figure
 
 
 class Styles:

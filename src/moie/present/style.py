@@ -49,10 +49,8 @@ STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
 }
-PAPER = "paper"
-"""Name of the white ground in a file: its ink is dark, whatever it is shown on."""
-WIDTH = 7.2
-"""Width of a figure in inches, as wide as a text of two columns."""
+PAPER = "paper"  # name of the white ground in a file: its ink is dark, whatever it is shown on
+WIDTH = 7.2  # width of a figure in inches, as wide as a text of two columns
 
 
 def sheet(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:

@@ -11,16 +11,12 @@ from moie.comparison.learners import Learner
 from moie.comparison.selection import Selection
 from moie.comparison.statistics import Array, Scores, Shares, Statistic
 
-Sample = tuple[Scores, Shares]
-"""Scores of a learner, and its bootstrap samples."""
-SEED = 0
-"""Seed of the bootstrap: the same runs give the same page."""
-FEW = 20
-"""Where a task has fewer runs than this, the coverage of the intervals is simulated."""
+Sample = tuple[Scores, Shares]  # scores of a learner, and its bootstrap samples
+SEED = 0  # seed of the bootstrap: the same runs give the same page
+FEW = 20  # where a task has fewer runs than this, the coverage of the intervals is simulated
 CLEARLY = 0.02
 """How far below the level the coverage has to be, in a simulation of a few hundred repeats."""
-MOST_THRESHOLDS = 400
-"""The most thresholds that a performance profile has."""
+MOST_THRESHOLDS = 400  # the most thresholds that a performance profile has
 
 
 def scale(selection: Selection, task: str) -> Scale | None:

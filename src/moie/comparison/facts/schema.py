@@ -12,12 +12,10 @@ class Estimate(TypedDict):
     """A mean over runs with Student's interval."""
 
     mean: float
-    low: Number
-    """None with a single run, like `high` and `half`."""
+    low: Number  # None with a single run, like `high` and `half`
     high: Number
     half: Number
-    runs: list[Number]
-    """Each run, in the order of the seeds."""
+    runs: list[Number]  # each run, in the order of the seeds
 
 
 class Attention(Estimate):
@@ -51,8 +49,7 @@ class Result(TypedDict):
     task: str
     learner: str
     parameters: int | None
-    n: int
-    """Number of runs."""
+    n: int  # number of runs
     seeds: list[int]
     runs: list[str]
     final: Final
@@ -62,8 +59,7 @@ class Result(TypedDict):
     """Settings that the learner uses, each with all values that runs have."""
     is_front: bool
     """No other result of the task is better with as few parameters, or as good with fewer."""
-    is_attention_front: bool
-    """The same for attention."""
+    is_attention_front: bool  # the same for attention
 
 
 class Scale(TypedDict):
@@ -78,10 +74,8 @@ class Task(TypedDict):
     """One of the compared tasks."""
 
     task: str
-    budget: int
-    """Steps at which its learners are compared."""
-    planned: int | None
-    """Steps that the study asks for."""
+    budget: int  # steps at which its learners are compared
+    planned: int | None  # steps that the study asks for
     n_runs: int
     has_distance: bool
     has_attention: bool
@@ -159,10 +153,8 @@ class Facts(TypedDict):
     name: str
     description: str
     steps_asked: int | None
-    level: float
-    """Level of all intervals."""
-    last_part: float
-    """Share of the compared steps whose evaluations make up a final return."""
+    level: float  # level of all intervals
+    last_part: float  # share of the compared steps whose evaluations make up a final return
     attention_tolerance: float
     n_runs: int
     n_found: int
@@ -175,9 +167,7 @@ class Facts(TypedDict):
     learners: list[Learner]
     results: list[Result]
     aggregate: Aggregate | None
-    problems: list[str]
-    """Sentences on what restricts the comparison."""
-    notices: list[str]
-    """Sentences on what else a reader should know."""
+    problems: list[str]  # sentences on what restricts the comparison
+    notices: list[str]  # sentences on what else a reader should know
     versions: list[Versions]
     hosts: list[Host]

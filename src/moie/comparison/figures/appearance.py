@@ -30,8 +30,7 @@ MARKERS = ("d", "<", ">", "h", "s", "^", "v", "D", "P", "X", "p", "*", "o")
 HUES = (0.0, 18.0, -18.0, 9.0, -9.0)
 """Degrees by which the first, second, ... variant differs from the algorithm's colour."""
 USUAL_EXPERTS = 10
-NEAR = 0.08
-"""Shares of black or white that differ by less are hard to tell apart."""
+NEAR = 0.08  # shares of black or white that differ by less are hard to tell apart
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from moie.comparison.figures.rows import aggregate, final
 from moie.comparison.statistics import Array
 from moie.present.style import grid, sheet
 
-MOST_POINTS = 300
-"""The most points that a line has."""
+MOST_POINTS = 300  # the most points that a line has
 LOWEST = -0.25
 """The lowest normalised score that profiles show: one very bad run would take all the room."""
 

@@ -10,8 +10,7 @@ from matplotlib.textpath import TextToPath
 
 from moie.present.style import STYLE
 
-ROW_SIZE = float(STYLE["font.size"])
-"""Points of names beside rows."""
+ROW_SIZE = float(STYLE["font.size"])  # points of names beside rows
 
 
 def width(text: str, size: float) -> float:

@@ -18,10 +18,8 @@ ON_CELL = "#23272e"
 BEATEN_TO_BEATS = LinearSegmentedColormap.from_list("beats", ["#6f9fd0", "#f4f4f2", "#e8935a"])
 """Light enough for dark ink everywhere."""
 TITLE = "Probability that a run of the row beats a run of the column"
-SMALLEST = 4.5
-"""Points of a number that can be read."""
-SLANT = 30
-"""Degrees of names below columns."""
+SMALLEST = 4.5  # points of a number that can be read
+SLANT = 30  # degrees of names below columns
 
 
 class Layout:

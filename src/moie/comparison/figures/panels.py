@@ -18,14 +18,10 @@ from moie.present.style import STYLE, WIDTH, sheet
 Value = TypeVar("Value")
 Draw = Callable[[Axes, Task, list[tuple[Value, Result]], int], None]
 """Draws a task's values and results into its panel; the last argument is the number of columns."""
-TITLE = 8.0
-"""Points of a title."""
-LETTER = 0.66 * TITLE / 72
-"""Inches that a letter of a title takes, about."""
-NARROWEST = 1.7
-"""Inches of the narrowest panel with its labels."""
-MOST_BESIDE = 2.15
-"""Inches that names may take beside rows."""
+TITLE = 8.0  # points of a title
+LETTER = 0.66 * TITLE / 72  # inches that a letter of a title takes, about
+NARROWEST = 1.7  # inches of the narrowest panel with its labels
+MOST_BESIDE = 2.15  # inches that names may take beside rows
 LEGEND, SMALL_LEGEND = float(STYLE["legend.fontsize"]), 7.0
 """Points of the legend, and of one with more than FEW_ROWS rows."""
 FEW_ROWS = 6

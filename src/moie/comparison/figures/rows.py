@@ -10,8 +10,7 @@ from moie.comparison.figures.labels import ROW_SIZE, n_lines, widest
 from moie.comparison.figures.panels import labels, mark_of, panels, row_names, ticks
 from moie.present.style import grid, sheet
 
-MANY = 20
-"""Rows of more learners than this are narrower."""
+MANY = 20  # rows of more learners than this are narrower
 
 
 class Rows:

@@ -21,14 +21,10 @@ from moie.rollout.episode import Episode
 from moie.runs.evaluation import Evaluation, standard_error
 from moie.runs.truth import Truth
 
-UNFAMILIAR = 0.5
-"""Default share from which on a state counts as unfamiliar ground."""
-MOMENTS = 8
-"""Unfamiliar moments in the facts."""
-ORIGIN = ("iteration", "episode", "step", "seed")
-"""Facts about the visit of a prototype."""
-CURVE = 200
-"""Most points of the default share over time."""
+UNFAMILIAR = 0.5  # default share from which on a state counts as unfamiliar ground
+MOMENTS = 8  # unfamiliar moments in the facts
+ORIGIN = ("iteration", "episode", "step", "seed")  # facts about the visit of a prototype
+CURVE = 200  # most points of the default share over time
 
 
 def behaviour(policy: Mixture, episodes: Sequence[Episode], kind: Kind, truth: Truth) -> Behaviour:

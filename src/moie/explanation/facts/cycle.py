@@ -8,28 +8,21 @@ from numpy.typing import NDArray
 
 from moie.policy.base import Array
 
-BINS = 24
-"""Phases that a cycle is divided into."""
-SHORTEST = 4
-"""Steps; below that a membership that alternates would count as a gait."""
-CLEAR = 0.35
-"""Autocorrelation from which on memberships count as cyclic."""
-COVERED = 0.3
-"""Share of all steps that must lie in whole cycles: a stumble now and then is no gait."""
+BINS = 24  # phases that a cycle is divided into
+SHORTEST = 4  # steps; below that a membership that alternates would count as a gait
+CLEAR = 0.35  # autocorrelation from which on memberships count as cyclic
+COVERED = 0.3  # share of all steps that must lie in whole cycles: a stumble now and then is no gait
 
 
 class Cycle(TypedDict):
     """Memberships over the phase of a cycle, averaged over all cycles."""
 
-    period: float
-    """Mean length, in steps."""
+    period: float  # mean length, in steps
     n_cycles: int
     regularity: float
     """Autocorrelation of the memberships one period later: one for a perfect repetition."""
-    leader: int
-    """The expert whose rise through its mean begins a cycle."""
-    profile: list[list[float]]
-    """(BINS, K): mean membership at each phase."""
+    leader: int  # the expert whose rise through its mean begins a cycle
+    profile: list[list[float]]  # (BINS, K): mean membership at each phase
 
 
 def autocorrelation(memberships: list[Array]) -> Array:

@@ -9,10 +9,8 @@ from typing import Any, Literal, NotRequired, TypedDict
 from moie.explanation.facts.cycle import Cycle
 from moie.runs.truth import Reading
 
-Kind = Literal["sampled", "mean"]
-"""Kinds of actions."""
-Return = TypedDict("Return", {"return": float})
-"""A return: the class syntax has no such field."""
+Kind = Literal["sampled", "mean"]  # kinds of actions
+Return = TypedDict("Return", {"return": float})  # a return: the class syntax has no such field
 
 
 class Policy(TypedDict):
@@ -20,8 +18,7 @@ class Policy(TypedDict):
 
     task: str
     algorithm: str
-    trained: dict[str, Any]
-    """The policy file's record of its training: `steps`, `seed` and more."""
+    trained: dict[str, Any]  # the policy file's record of its training: `steps`, `seed` and more
     n_experts: int
     n_features: int
     n_parameters: int
@@ -33,8 +30,7 @@ class Policy(TypedDict):
     default_action: list[float]
     action_low: list[float]
     action_high: list[float]
-    std: list[float]
-    """Standard deviation of sampled actions."""
+    std: list[float]  # standard deviation of sampled actions
 
 
 class Episode(Return):
@@ -42,10 +38,8 @@ class Episode(Return):
 
     seed: int
     length: int
-    distance: float | None
-    """Metres, in tasks that know them."""
-    terminated: bool
-    """Ended by the task, not by time."""
+    distance: float | None  # metres, in tasks that know them
+    terminated: bool  # ended by the task, not by time
 
 
 class Evaluation(Return):
@@ -75,8 +69,7 @@ class Truth(TypedDict):
     coverage: float
     attention: float
     largest_action: float
-    tolerance: float
-    """Share of the action range within which an action counts as the policy's."""
+    tolerance: float  # share of the action range within which an action counts as the policy's
     n_episodes: int
     reading: Reading
     whole: Earned
@@ -96,8 +89,7 @@ class Place(TypedDict):
 class Replay(TypedDict):
     """How well repeating an episode led back to a state."""
 
-    difference: float | None
-    """Largest difference of a feature; None if it did not get there."""
+    difference: float | None  # largest difference of a feature; None if it did not get there
     matches: bool
     problem: str | None
 
@@ -109,20 +101,13 @@ class Expert(TypedDict):
     weight: float
     prototype: list[float]
     action: list[float]
-    share: float
-    """Mean membership."""
-    lead: float
-    """Share of the states in which no other expert's membership is larger."""
-    peak: float
-    """Largest membership."""
-    stretch: float
-    """Mean number of steps for which it leads without a break."""
-    phase: float | None
-    """The phase of the cycle around which it is active."""
-    concentration: float | None
-    """One if it is active at a single phase, zero if at all alike."""
-    distance: float
-    """From the prototype to the nearest visited state."""
+    share: float  # mean membership
+    lead: float  # share of the states in which no other expert's membership is larger
+    peak: float  # largest membership
+    stretch: float  # mean number of steps for which it leads without a break
+    phase: float | None  # the phase of the cycle around which it is active
+    concentration: float | None  # one if it is active at a single phase, zero if at all alike
+    distance: float  # from the prototype to the nearest visited state
     nearest: Place
     replay: Replay | None
     distance_in_training: float
@@ -135,22 +120,18 @@ class Moment(Place):
 
     default: float
     nearest: int
-    differences: list[tuple[str, float]]
-    """The features that differ most from the nearest prototype."""
+    differences: list[tuple[str, float]]  # the features that differ most from the nearest prototype
 
 
 class Default(TypedDict):
     """How much is left to the default action, over time."""
 
     share: float
-    unfamiliar: float
-    """Share of the states in which it has the threshold or more."""
+    unfamiliar: float  # share of the states in which it has the threshold or more
     threshold: float
-    curve_step: int
-    """Steps from one point of the curve to the next."""
+    curve_step: int  # steps from one point of the curve to the next
     curve: list[float]
-    curve_episodes: list[int]
-    """Episodes still running at each point."""
+    curve_episodes: list[int]  # episodes still running at each point
     moments: list[Moment]
 
 
@@ -171,8 +152,7 @@ class Closeness(TypedDict):
     feature: int
     metric: float
     radius: float
-    span: float
-    """The middle 90% of the visited states, in radii."""
+    span: float  # the middle 90% of the visited states, in radii
 
 
 class Shown(Return):
@@ -205,16 +185,14 @@ class Smaller(TypedDict):
     n_experts: int
     sampled: Losses
     mean: Losses
-    within: bool
-    """Good enough with both kinds of actions."""
+    within: bool  # good enough with both kinds of actions
 
 
 class Removal(TypedDict):
     """One expert less; none less for the whole policy."""
 
     removed: int | None
-    heir: int | None
-    """The expert that takes over its weight."""
+    heir: int | None  # the expert that takes over its weight
     change: float
     """Change of the mean action by this removal and all before: root mean square over visited
     states, as a share of the action's range."""
@@ -228,14 +206,11 @@ class Removed(Smaller, Removal):
 class Pruning(TypedDict):
     """How many experts the policy needs."""
 
-    loss: float
-    """Share of the return that may be lost."""
+    loss: float  # share of the return that may be lost
     episodes: int
     curve: list[Removed]
-    confirmation: list[Smaller]
-    """Candidates on other seeds, the smallest first."""
-    n_experts: int
-    """Experts of the chosen policy, as are `kept` and `n_parameters`."""
+    confirmation: list[Smaller]  # candidates on other seeds, the smallest first
+    n_experts: int  # experts of the chosen policy, as are `kept` and `n_parameters`
     kept: list[int]
     n_parameters: int
 
@@ -243,17 +218,14 @@ class Pruning(TypedDict):
 class Scenes(TypedDict):
     """How well pictures and video agree with what they show."""
 
-    problem: str | None
-    """Why there are none."""
-    applied: int
-    """Steps for which a picture applies the expert's action."""
+    problem: str | None  # why there are none
+    applied: int  # steps for which a picture applies the expert's action
     n_replayed: int
     n_matching: int
     largest_difference: float | None
     tolerance: float
     video_difference: float | None
-    every: int
-    """Steps from one frame of the video to the next."""
+    every: int  # steps from one frame of the video to the next
     n_frames: int
 
 
@@ -265,8 +237,7 @@ class Behaviour(TypedDict):
     policy: Policy
     evaluation: Evaluation
     truth: Truth
-    experts: list[Expert]
-    """In order of use."""
+    experts: list[Expert]  # in order of use
     overlap: list[list[float]]
     """(K, K): one for experts that are always active together, zero for never."""
     default: Default
@@ -274,8 +245,7 @@ class Behaviour(TypedDict):
     features: list[Feature]
     closeness: list[Closeness] | None
     """The feature that counts the most first; None where no metric was learned."""
-    spacing: float | None
-    """Median distance of a visited state to the nearest other."""
+    spacing: float | None  # median distance of a visited state to the nearest other
     shown: Shown
     pruning: NotRequired[Pruning]
 
@@ -293,6 +263,5 @@ class Record(TypedDict):
 class Facts(Behaviour, Record):
     """Everything."""
 
-    digest: str
-    """SHA-256 of the policy file."""
+    digest: str  # SHA-256 of the policy file
     scenes: Scenes

@@ -11,8 +11,7 @@ from moie.policy.base import Array
 from moie.policy.mixture import Mixture
 from moie.rollout.episode import Episode
 
-COMPARED = 4000
-"""Most visited states that pruning compares policies in."""
+COMPARED = 4000  # most visited states that pruning compares policies in
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +19,8 @@ class Visited:
     """The states of some episodes in which an action was taken, end to end."""
 
     episodes: Sequence[Episode]
-    states: Array
-    """(N, d)"""
-    memberships: Array
-    """(N, K)"""
+    states: Array  # (N, d)
+    memberships: Array  # (N, K)
     episode: NDArray[np.int64]
     step: NDArray[np.int64]
 
