@@ -5,10 +5,10 @@ As in the report of `moie explain`, every number names its place in the facts (`
 
 import json
 from importlib.resources import files
-from typing import NamedTuple
 
 from moie.comparison.facts.schema import Facts
 from moie.comparison.figures.appearance import looks
+from moie.comparison.learners import by_key
 from moie.present.html import rendered
 
 TEMPLATES = files("moie.comparison") / "templates"
@@ -16,61 +16,33 @@ TEMPLATES = files("moie.comparison") / "templates"
 
 def _settings(facts: Facts, learner: str) -> str:
     """Settings of all runs of a learner; where tasks differ, those of each task."""
-    of_task = {
-        one["task"]: one["settings"] for one in facts["results"] if one["learner"] == learner
-    }
+    results = [one for one in facts["results"] if one["learner"] == learner]
     lines = []
-    for name in next(iter(of_task.values())):
-        values = {
-            task: " or ".join(map(json.dumps, settings.get(name, [])))
-            for task, settings in of_task.items()
-        }
-        if len(set(values.values())) == 1:
-            lines.append(f"{name} = {next(iter(values.values()))}")
-        else:
-            lines += [f"{name} = {value} on {task}" for task, value in values.items()]
+    for name in results[0]["settings"]:
+        values = [" or ".join(map(json.dumps, one["settings"].get(name, []))) for one in results]
+        pairs = zip(values, results, strict=True)
+        each = [f"{name} = {value} on {one['task']}" for value, one in pairs]
+        lines += each if len(set(values)) > 1 else [f"{name} = {values[0]}"]
     return "\n".join(lines)
-
-
-class TaskTable(NamedTuple):
-    """The page's table of a task."""
-
-    results: list[int]  # indices of its results in the facts
-    best: list[int]  # indices of those with the largest return
-    has_distance: bool
-    has_attention: bool
-
-
-def _tables(facts: Facts) -> list[TaskTable]:
-    """A table for each task."""
-    tables = []
-    for task in facts["tasks"]:
-        means = {
-            i: one["final"]["return_sampled"]["mean"]
-            for i, one in enumerate(facts["results"])
-            if one["task"] == task["task"]
-        }
-        best = [i for i, mean in means.items() if mean == max(means.values())]
-        tables.append(TaskTable(list(means), best, task["has_distance"], task["has_attention"]))
-    return tables
 
 
 def page(facts: Facts, figures: dict[str, bytes]) -> bytes:
     """The whole file. `figures`: SVG by name."""
     scores = facts["aggregate"]
     iqm = [] if scores is None else [one["value"] for one in scores["iqm"]]
+    means = [one["final"]["return_sampled"]["mean"] for one in facts["results"]]
+    results = by_key((one["task"], i) for i, one in enumerate(facts["results"]))
     return rendered(
         "moie.comparison",
         "comparison.html",
         facts,
         figures,
         (TEMPLATES / "comparison.css").read_text(),
-        tasks=_tables(facts),
+        results=results,
+        best=[
+            i for some in results.values() for i in some if means[i] == max(means[j] for j in some)
+        ],
         top=[i for i, value in enumerate(iqm) if value == max(iqm)],
         paint={name: look.colour for name, look in looks(facts["learners"]).items()},
         settings=[_settings(facts, one["learner"]) for one in facts["learners"]],
-        versions=[
-            "\n".join(f"{name} {version}" for name, version in one["versions"].items())
-            for one in facts["versions"]
-        ],
     )

@@ -28,7 +28,7 @@ def activation(facts: Facts) -> Figure:
         axis.margins(x=0)
         grid(axis)
     axes[-1, 0].set_xlabel(f"step of the episode with seed {facts['shown']['seed']}")
-    figure.suptitle("Membership of experts over a rollout", fontsize=9, fontweight="bold")
+    figure.suptitle("Membership of experts over a rollout")
     return figure
 
 
@@ -36,12 +36,11 @@ def membership(facts: Facts) -> Figure:
     """Everything that makes up the action, stacked: experts, and the default on top."""
     paint, experts = colours(facts), [e["expert"] for e in facts["experts"]]
     memberships = np.asarray(facts["shown"]["memberships"])
-    figure, axes = sheet(2.5)
-    axis = axes[0, 0]
+    figure, [[axis]] = sheet(2.5)
     named, others = experts[: len(PALETTE)], experts[len(PALETTE) :]
-    layers = [memberships[:, k] for k in named] + [memberships[:, others].sum(axis=1)]
-    layers.append(1.0 - memberships.sum(axis=1))
-    tints = [paint[k] for k in named] + [REST, DEFAULT]
+    rest, default = memberships[:, others].sum(axis=1), 1.0 - memberships.sum(axis=1)
+    layers = [*(memberships[:, k] for k in named), rest, default]
+    tints = [*(paint[k] for k in named), REST, DEFAULT]
     labels = [f"expert {k}" for k in named] + ["others" if others else "", "default"]
     axis.stackplot(np.arange(len(memberships)), layers, colors=tints, labels=labels, linewidth=0)
     handles = [h for h, text in zip(axis.collections, labels, strict=True) if text]
@@ -70,8 +69,7 @@ def overlap(facts: Facts) -> Figure:
                 axis.text(j, i, f"{value:.2f}", ha="center", va="center", color=ink, fontsize=7)
     axis.spines[:].set_visible(False)
     axis.set_title("Overlap of activation over visited states")
-    bar = figure.colorbar(image, ax=axis, fraction=0.046, pad=0.03)
-    bar.outline.set_visible(False)
+    figure.colorbar(image, ax=axis, fraction=0.046, pad=0.03).outline.set_visible(False)
     return figure
 
 
@@ -97,7 +95,7 @@ def actions(facts: Facts) -> Figure:
     axes[0, 0].invert_yaxis()
     for axis in axes.flat[len(used) :]:
         axis.set_axis_off()
-    figure.suptitle("Action of each expert, within the bounds", fontsize=9, fontweight="bold")
+    figure.suptitle("Action of each expert, within the bounds")
     return figure
 
 
@@ -115,8 +113,7 @@ def prototypes(facts: Facts) -> Figure:
         for k in experts:
             axis.plot([at[k][i]] * 2, [-0.55, 0.55], color=paint[k], linewidth=2)
         axis.set_title(feature["name"], fontsize=7.5, fontweight="normal", pad=1)
-        axis.set_ylim(-1, 1)
-        axis.set_yticks([])
+        axis.set(ylim=(-1, 1), yticks=[])
         axis.spines["left"].set_visible(False)
         axis.tick_params(axis="x", labelsize=6.5, length=2)
         axis.locator_params(axis="x", nbins=4)
@@ -128,7 +125,7 @@ def prototypes(facts: Facts) -> Figure:
     title = "Prototypes in the range of visited states (dark: the middle 90%)"
     if len(shown) < len(facts["features"]):
         title += f"; {len(shown)} of {len(facts['features'])} features"
-    figure.suptitle(title, fontsize=9, fontweight="bold")
+    figure.suptitle(title)
     return figure
 
 
@@ -136,8 +133,8 @@ def pruning(facts: Facts) -> Figure | None:
     """Return against number of experts."""
     if "pruning" not in facts:
         return None
-    figure, axes = sheet(2.6)
-    axis, pruned = axes[0, 0], facts["pruning"]
+    figure, [[axis]] = sheet(2.6)
+    pruned = facts["pruning"]
     counts = [row["n_experts"] for row in pruned["curve"]]
     for kind, colour in KINDS.items():
         values = np.asarray([row[kind]["return"] for row in pruned["curve"]])
@@ -156,10 +153,10 @@ def pruning(facts: Facts) -> Figure | None:
         textcoords="offset points",
         va="top",
     )
-    axis.set(xlabel="number of experts", ylabel="return")
+    title = f"Pruning (dotted: a loss of {pruned['loss']:.0%} with sampled actions)"
+    axis.set(xlabel="number of experts", ylabel="return", title=title)
     axis.invert_xaxis()
     axis.xaxis.get_major_locator().set_params(integer=True)
-    axis.set_title(f"Pruning (dotted: a loss of {pruned['loss']:.0%} with sampled actions)")
     axis.legend(loc="lower left")
     grid(axis)
     return figure
@@ -170,24 +167,21 @@ def learning(facts: Facts) -> Figure | None:
     rows = facts.get("learning")
     if not rows:
         return None
-    figure, axes = sheet(2.5, 1, 2)
-    left, right = axes[0]
+    figure, [[left, right]] = sheet(2.5, 1, 2)
     measured = [row for row in rows if row["return_sampled"] is not None]
     steps = [row["learned"] / 1e6 for row in measured]
     for kind, colour in KINDS.items():
         returns = [row[f"return_{kind}"] for row in measured]
         left.plot(steps, returns, color=colour, label=f"{kind} actions")
-    left.set(xlabel="million environment steps", ylabel="return")
-    left.set_title("Learning")
+    left.set(xlabel="million environment steps", ylabel="return", title="Learning")
     left.legend(loc="lower right")
-    grid(left)
     for name, style, label in (("entropy", "-", "entropy"), ("entropy_floor", "--", "its floor")):
         some = [(row["steps"] / 1e6, row[name]) for row in rows if row[name] is not None]
         if some:
             right.plot(*zip(*some, strict=True), style, color=PALETTE[4], label=label)
-    right.set(xlabel="million environment steps", ylabel="entropy")
-    right.set_title("Exploration")
+    right.set(xlabel="million environment steps", ylabel="entropy", title="Exploration")
     right.legend(loc="upper right")
+    grid(left)
     grid(right)
     return figure
 
@@ -195,8 +189,7 @@ def learning(facts: Facts) -> Figure | None:
 def default_share(facts: Facts) -> Figure:
     """How much of the action no expert claims, over the time of the episodes."""
     default = facts["default"]
-    figure, axes = sheet(1.9)
-    axis = axes[0, 0]
+    figure, [[axis]] = sheet(1.9)
     steps = default["curve_step"] * (np.arange(len(default["curve"])) + 0.5)
     axis.fill_between(steps, default["curve"], color=REST, alpha=0.35, linewidth=0)
     axis.plot(steps, default["curve"], color=REST, linewidth=1.2)
@@ -212,16 +205,16 @@ def cycle(facts: Facts) -> Figure | None:
     """Mean memberships over the phase of the gait."""
     if facts["cycle"] is None:
         return None
-    figure, axes = sheet(2.3)
-    axis, paint = axes[0, 0], colours(facts)
-    profile = np.asarray(facts["cycle"]["profile"])
+    figure, [[axis]] = sheet(2.3)
+    paint, profile = colours(facts), np.asarray(facts["cycle"]["profile"])
     phases = (np.arange(len(profile) + 1) + 0.5) / len(profile)
     for k in chosen(facts, 10):
         around = np.append(profile[:, k], profile[0, k])
         axis.plot(phases, around, color=paint[k], label=f"expert {k}", linewidth=1.5)
-    axis.set(xlabel="phase of the cycle", ylabel="membership", xlim=(0, 1))
-    period, count = facts["cycle"]["period"], facts["cycle"]["n_cycles"]
-    axis.set_title(f"One cycle of {period:.1f} steps, mean of {count}")
+    title = (
+        f"One cycle of {facts['cycle']['period']:.1f} steps, mean of {facts['cycle']['n_cycles']}"
+    )
+    axis.set(xlabel="phase of the cycle", ylabel="membership", xlim=(0, 1), title=title)
     axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     grid(axis)
     return figure

@@ -57,6 +57,5 @@ def page(
         program=programs[0],
         pruned_program=programs[1],
         settings=None if run is None else json.dumps(run["settings"], indent=2),
-        versions="\n".join(f"{name} {version}" for name, version in facts["versions"].items()),
         player=_player(facts, pictures),
     )

@@ -13,16 +13,8 @@ from moie.present.stages import Stages
 
 INK, GRID, REST, DEFAULT = "#23272f", "#9aa1ac", "#8b93a1", "#c9ced6"
 PALETTE = (
-    "#2f6fb5",
-    "#d9722b",
-    "#3a9a63",
-    "#b5405a",
-    "#7b5fb8",
-    "#c9a227",
-    "#2aa5a8",
-    "#a0683c",
-    "#d478a8",
-    "#6d8f2d",
+    *("#2f6fb5", "#d9722b", "#3a9a63", "#b5405a", "#7b5fb8"),
+    *("#c9a227", "#2aa5a8", "#a0683c", "#d478a8", "#6d8f2d"),
 )
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -30,6 +22,8 @@ STYLE: dict[Any, Any] = {
     "font.size": 8.5,
     "text.color": INK,
     "figure.facecolor": "white",
+    "figure.titlesize": 9,
+    "figure.titleweight": "bold",
     "axes.facecolor": "none",
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,

@@ -143,12 +143,6 @@ def _jumps(thresholds: list[float], profile: Profile, start: float) -> Line:
 
 
 FIGURES: dict[str, Callable[[Facts], Figure | None]] = {
-    "curves": curves,
-    "final": final,
-    "aggregate": aggregate,
-    "profiles": profiles,
-    "improvement": improvement,
-    "front": front,
-    "attention": attention,
-    "distance": distance,
+    draw.__name__: draw
+    for draw in (curves, final, aggregate, profiles, improvement, front, attention, distance)
 }

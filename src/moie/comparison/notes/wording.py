@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from moie import terminal
+
 
 def ranges(numbers: Iterable[int]) -> str:
     """0, 1, 2, 5 as "0-2, 5"."""
@@ -44,12 +46,8 @@ def host_name(host: dict[str, Any]) -> str:
 
 
 def printable(text: str) -> str:
-    """A text in one line, with escapes for what cannot be printed: control characters, marks that
-    turn the direction of a text, parts of a file's name that are not UTF-8."""
-    spaced = (" " if one.isspace() else one for one in text)
-    return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode() for one in spaced
-    )
+    """A text in one line, with escapes for what cannot be printed, and a space for any space."""
+    return terminal.printable("".join(" " if one.isspace() else one for one in text))
 
 
 def all_printable(content: Any) -> Any:
