@@ -21,14 +21,7 @@ from moie.comparison.curves import ATTENTION, Curves
 from moie.learn import registry
 from moie.runs.config import ONLY_SHOWN, flat, unused_settings
 
-MEASURES = {
-    "return_sampled": "return_sampled",
-    "return_mean": "return_mean",
-    "distance_sampled": "distance_sampled",
-    "distance_mean": "distance_mean",
-    "attention": ATTENTION,
-}
-"""Names of the compared measures, and the columns that have them."""
+MEASURES = ("return_sampled", "return_mean", "distance_sampled", "distance_mean", ATTENTION)
 NOT_THE_LEARNER = (
     *ONLY_SHOWN,
     "task",
@@ -158,7 +151,7 @@ def _run(name: str, facts: RunFacts, table: pd.DataFrame) -> Run:
         versions=facts["versions"],
         host=facts["host"],
         at=table["learned_steps"].to_numpy(dtype=np.int64),
-        measured={measure: _numbers(table, column) for measure, column in MEASURES.items()},
+        measured={measure: _numbers(table, measure) for measure in MEASURES},
     )
 
 

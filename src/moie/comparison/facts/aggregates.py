@@ -6,7 +6,7 @@ import numpy as np
 
 from moie.comparison import statistics
 from moie.comparison.facts import schema
-from moie.comparison.facts.schema import Aggregate, Coverage, Profile, Scale
+from moie.comparison.facts.schema import Aggregate, Scale
 from moie.comparison.learners import Learner
 from moie.comparison.selection import Selection
 from moie.comparison.statistics import Array, Scores, Shares, Statistic
@@ -59,6 +59,10 @@ def aggregate(selection: Selection, scales: dict[str, Scale | None]) -> Aggregat
     scores = [_scores(selection, learner, known) for learner in learners]
     each = [(one, statistics.resampled(one, rng)) for one in scores]
     thresholds = _thresholds(scores)
+
+    def profile(scores: Scores, shares: Shares) -> Array:
+        return statistics.performance_profile(scores, thresholds, shares)
+
     return {
         "tasks": list(known),
         "learners": [learner.name for learner in learners],
@@ -67,8 +71,11 @@ def aggregate(selection: Selection, scales: dict[str, Scale | None]) -> Aggregat
         "iqm": [_interval(statistics.interquartile_mean, *one) for one in each],
         "mean": [_interval(statistics.mean_score, *one) for one in each],
         "thresholds": thresholds.tolist(),
-        "profiles": [_profile(*one, thresholds) for one in each],
-        "improvement": [[_improvement(mine, other) for other in each] for mine in each],
+        "profiles": [_interval(profile, *one) for one in each],
+        "improvement": [
+            [None if mine is other else _improvement(mine, other) for other in each]
+            for mine in each
+        ],
         "coverage": _coverage(scores),
     }
 
@@ -81,7 +88,7 @@ def _thresholds(scores: list[Scores]) -> Array:
     return np.concatenate([[min(0.0, jumps[0] - 0.05)], jumps[kept]])
 
 
-def _coverage(scores: list[Scores]) -> Coverage | None:
+def _coverage(scores: list[Scores]) -> dict[str, float] | None:
     """How often the worst of the intervals would hold the truth; None unless runs are few and that
     is clearly less often than it promises."""
     layouts = {tuple(sorted(len(runs) for runs in one)) for one in scores}
@@ -101,17 +108,7 @@ def _interval(statistic: Statistic, scores: Scores, shares: Shares) -> Any:
     return {name: end.tolist() for name, end in interval._asdict().items()}
 
 
-def _profile(scores: Scores, shares: Shares, thresholds: Array) -> Profile:
-    def profile(scores: Scores, shares: Shares) -> Array:
-        return statistics.performance_profile(scores, thresholds, shares)
-
-    return _interval(profile, scores, shares)
-
-
-def _improvement(mine: Sample, other: Sample) -> schema.Interval | None:
-    """None for a learner and itself."""
-    if mine is other:
-        return None
+def _improvement(mine: Sample, other: Sample) -> schema.Interval:
     n = len(mine[0])
 
     def improvement(scores: Scores, shares: Shares) -> Array:

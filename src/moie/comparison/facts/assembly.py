@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from moie.comparison import learners
-from moie.comparison.curves import Curves
+from moie.comparison.curves import ATTENTION, Curves
 from moie.comparison.facts import schema
 from moie.comparison.facts.aggregates import aggregate, scale
 from moie.comparison.facts.schema import Facts
@@ -54,14 +54,27 @@ def make_facts(curves: Curves, name: str, steps: int | None = None) -> Facts:
         "fewest_seeds": min(n_seeds),
         "most_seeds": max(n_seeds),
         "tasks": [_task(selection, task, scales[task]) for task in selection.tasks],
-        "learners": [_learner(learner) for learner in selection.learners],
+        "learners": [
+            {
+                "learner": learner.name,
+                "algorithm": learner.algorithm,
+                "experts": learner.experts or None,
+                "differing": dict(learner.differing),
+            }
+            for learner in selection.learners
+        ],
         "results": [one for task in selection.tasks for one in _results(selection.on(task))],
         "aggregate": aggregate(selection, scales),
         "problems": [
             *(f"A run is left out: {what}." for what in curves.unreadable),
             *(f"Rows are left out: {what}." for what in curves.damaged),
             *remarks.problems(),
-            *_without_scale(scales),
+            *(
+                f"{task} is left out of the aggregates: there is no evaluation of untrained "
+                "policies, or no learner became clearly better than them."
+                for task in selection.tasks
+                if task not in scaled
+            ),
         ],
         "notices": remarks.notices(),
         "versions": [{"versions": dict(one), "runs": n} for one, n in versions.items()],
@@ -79,26 +92,8 @@ def _task(selection: Selection, task: str, scale: schema.Scale | None) -> schema
         "planned": max(planned, default=None),
         "n_runs": sum(len(group.runs) for group in groups),
         "has_distance": any(_is_known(group, "distance_sampled") for group in groups),
-        "has_attention": any(np.isfinite(group.finals("attention")).any() for group in groups),
+        "has_attention": any(np.isfinite(group.finals(ATTENTION)).any() for group in groups),
         "scale": scale,
-    }
-
-
-def _without_scale(scales: dict[str, schema.Scale | None]) -> list[str]:
-    return [
-        f"{task} is left out of the aggregates: there is no evaluation of untrained policies, or "
-        "no learner became clearly better than them."
-        for task, known in scales.items()
-        if known is None
-    ]
-
-
-def _learner(learner: learners.Learner) -> schema.Learner:
-    return {
-        "learner": learner.name,
-        "algorithm": learner.algorithm,
-        "experts": learner.experts or None,
-        "differing": dict(learner.differing),
     }
 
 
@@ -114,7 +109,7 @@ def _estimate(runs: Array) -> schema.Estimate:
 
 def _attention(group: Group) -> schema.Attention | None:
     """The same for the runs that recorded it: old ones did not, and later seeds may join them."""
-    runs = group.finals("attention")
+    runs = group.finals(ATTENTION)
     known = np.isfinite(runs)
     if not known.any():
         return None

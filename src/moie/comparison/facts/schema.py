@@ -107,14 +107,6 @@ class Profile(TypedDict):
     high: list[Number]
 
 
-class Coverage(TypedDict):
-    """How often intervals of so few runs hold the truth, simulated."""
-
-    fewest: int
-    tasks: int
-    held: float
-
-
 class Aggregate(TypedDict):
     """Normalised scores over all tasks; a place in the lists for each of `learners`."""
 
@@ -128,21 +120,9 @@ class Aggregate(TypedDict):
     profiles: list[Profile]
     improvement: list[list[Interval | None]]
     """Probability that the first learner's run beats the second's; None for the same learner."""
-    coverage: Coverage | None
-
-
-class Versions(TypedDict):
-    """Packages, and the number of runs that were made with them."""
-
-    versions: dict[str, str]
-    runs: int
-
-
-class Host(TypedDict):
-    """A kind of machine, and the number of runs that were made on it."""
-
-    host: str
-    runs: int
+    coverage: dict[str, float] | None
+    """How often intervals of so few runs hold the truth, simulated: `held`, with the `fewest` runs
+    on a number of `tasks`."""
 
 
 class Facts(TypedDict):
@@ -169,5 +149,5 @@ class Facts(TypedDict):
     aggregate: Aggregate | None
     problems: list[str]  # sentences on what restricts the comparison
     notices: list[str]  # sentences on what else a reader should know
-    versions: list[Versions]
-    hosts: list[Host]
+    versions: list[dict[str, Any]]  # packages, and the number of runs that were made with them
+    hosts: list[dict[str, Any]]  # kinds of machines, and the number of runs on each

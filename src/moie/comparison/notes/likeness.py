@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from moie.comparison.curves import ATTENTION
 from moie.comparison.learners import Run, by_key, said
 from moie.comparison.notes.wording import host_name, joined, runs, seeds
 from moie.comparison.selection import Group, Selection, is_late, last_part
@@ -108,7 +109,7 @@ def _attention(of: Selection) -> Iterator[str]:
     """Mixtures whose runs did not all record how many lines one has to look at, though others
     did."""
     mixtures = [g for g in of.groups if registry.algorithm(g.learner.algorithm).has_experts]
-    each = _recorded(mixtures, "attention")
+    each = _recorded(mixtures, ATTENTION)
     for group, known, unknown in each:
         if known and unknown:
             yield (

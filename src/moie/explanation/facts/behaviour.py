@@ -5,6 +5,7 @@ the *visited states*. Distances are the policy's: of scaled features, by its met
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,17 @@ from moie.policy.base import Array
 from moie.policy.mixture import Mixture
 from moie.policy.truth import TOLERANCE
 from moie.rollout.episode import Episode
-from moie.runs.evaluation import Evaluation, standard_error
+from moie.runs.evaluation import standard_error
 from moie.runs.truth import Truth
 
 UNFAMILIAR = 0.5  # default share from which on a state counts as unfamiliar ground
 MOMENTS = 8  # unfamiliar moments in the facts
 ORIGIN = ("iteration", "episode", "step", "seed")  # facts about the visit of a prototype
+LISTED = (
+    *("temperature", "metric", "radii", "feature_names", "action_names"),
+    *("default_action", "action_low", "action_high"),
+)
+"""Fields of a policy that the facts have as they are, arrays as lists."""
 CURVE = 200  # most points of the default share over time
 
 
@@ -48,7 +54,8 @@ def behaviour(policy: Mixture, episodes: Sequence[Episode], kind: Kind, truth: T
     }
 
 
-def _policy(policy: Mixture) -> schema.Policy:
+def _policy(policy: Mixture) -> dict[str, Any]:
+    """The policy itself, with the standard deviation of its sampled actions."""
     return {
         "task": policy.task,
         "algorithm": policy.trained.get("algorithm", "moie"),
@@ -56,14 +63,7 @@ def _policy(policy: Mixture) -> schema.Policy:
         "n_experts": policy.n_experts,
         "n_features": len(policy.feature_names),
         "n_parameters": policy.n_parameters,
-        "temperature": policy.temperature,
-        "metric": None if policy.metric is None else policy.metric.tolist(),
-        "radii": policy.radii.tolist(),
-        "feature_names": list(policy.feature_names),
-        "action_names": list(policy.action_names),
-        "default_action": policy.default_action.tolist(),
-        "action_low": policy.action_low.tolist(),
-        "action_high": policy.action_high.tolist(),
+        **{name: np.asarray(getattr(policy, name)).tolist() for name in LISTED},
         "std": np.exp(policy.log_std).tolist(),
     }
 
@@ -90,15 +90,9 @@ def _evaluation(episodes: Sequence[Episode], kind: Kind) -> schema.Evaluation:
     }
 
 
-def _truth(truth: Truth) -> schema.Truth:
-    def earned(part: Evaluation) -> schema.Earned:
-        return {
-            "return": part.mean,
-            "error": part.standard_error,
-            "ratio": truth.ratio(part),
-            "kept": truth.kept(part),
-        }
-
+def _truth(truth: Truth) -> dict[str, Any]:
+    """The measured truth, with the return of each part of the program that acts alone."""
+    parts = {part: getattr(truth, part) for part in ("whole", "alone", "pair", "default")}
     return {
         "in_range": truth.in_range,
         "coverage": truth.coverage,
@@ -107,10 +101,14 @@ def _truth(truth: Truth) -> schema.Truth:
         "tolerance": TOLERANCE,
         "n_episodes": len(truth.whole.returns),
         "reading": truth.reading,
-        "whole": earned(truth.whole),
-        "alone": earned(truth.alone),
-        "pair": earned(truth.pair),
-        "default": earned(truth.default),
+    } | {
+        part: {
+            "return": earned.mean,
+            "error": earned.standard_error,
+            "ratio": truth.ratio(earned),
+            "kept": truth.kept(earned),
+        }
+        for part, earned in parts.items()
     }
 
 

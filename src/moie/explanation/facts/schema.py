@@ -7,30 +7,9 @@ is not finite.
 from typing import Any, Literal, NotRequired, TypedDict
 
 from moie.explanation.facts.cycle import Cycle
-from moie.runs.truth import Reading
 
 Kind = Literal["sampled", "mean"]  # kinds of actions
 Return = TypedDict("Return", {"return": float})  # a return: the class syntax has no such field
-
-
-class Policy(TypedDict):
-    """The policy itself; fields as in `policy.mixture.Mixture`."""
-
-    task: str
-    algorithm: str
-    trained: dict[str, Any]  # the policy file's record of its training: `steps`, `seed` and more
-    n_experts: int
-    n_features: int
-    n_parameters: int
-    temperature: float
-    metric: list[float] | None
-    radii: list[float]
-    feature_names: list[str]
-    action_names: list[str]
-    default_action: list[float]
-    action_low: list[float]
-    action_high: list[float]
-    std: list[float]  # standard deviation of sampled actions
 
 
 class Episode(Return):
@@ -51,31 +30,6 @@ class Evaluation(Return):
     n_states: int
     return_error: float
     episodes: list[Episode]
-
-
-class Earned(Return):
-    """The return of a part of the program that acts alone; `ratio` and `kept` as in
-    `runs.truth.Truth`."""
-
-    error: float
-    ratio: float | None
-    kept: float | None
-
-
-class Truth(TypedDict):
-    """How literally the program may be taken; fields as in `runs.truth.Truth`."""
-
-    in_range: float
-    coverage: float
-    attention: float
-    largest_action: float
-    tolerance: float  # share of the action range within which an action counts as the policy's
-    n_episodes: int
-    reading: Reading
-    whole: Earned
-    alone: Earned
-    pair: Earned
-    default: Earned
 
 
 class Place(TypedDict):
@@ -234,9 +188,9 @@ class Behaviour(TypedDict):
 
     format: str
     version: int
-    policy: Policy
+    policy: dict[str, Any]  # most fields of `policy.mixture.Mixture`
     evaluation: Evaluation
-    truth: Truth
+    truth: dict[str, Any]  # how literally the program may be taken, as in `runs.truth.Truth`
     experts: list[Expert]  # in order of use
     overlap: list[list[float]]
     """(K, K): one for experts that are always active together, zero for never."""
