@@ -9,15 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from moie.comparison import curves
-from moie.comparison.checking import (
-    STUDY_FILE,
-    STUDY_FORMAT,
-    RunFacts,
-    StudyFacts,
-    check_facts,
-    check_study,
-)
+from moie.comparison import checking, curves
 from moie.comparison.curves import ATTENTION, Curves, as_frame
 from moie.comparison.notes.wording import printable
 from moie.errors import FileError, InputError
@@ -84,12 +76,12 @@ def _parameters(run: RunDirectory) -> int | None:
     return None
 
 
-def _read_run(run: RunDirectory, name: str, metrics: Metrics) -> tuple[pa.Table, RunFacts]:
+def _read_run(run: RunDirectory, name: str, metrics: Metrics) -> tuple[pa.Table, checking.RunFacts]:
     """Its rows, and the facts about it."""
     config = run.read_config()
     content = {"config": to_json(config), "versions": run.started_with(), "host": run.started_on()}
     with reading(f"{run.config_file} cannot be read"):
-        facts = check_facts(json.loads(json.dumps(content)))
+        facts = checking.check_facts(json.loads(json.dumps(content)))
     learner = config.learner
     keys = {
         "run": name,
@@ -121,11 +113,11 @@ def _rows(metrics: Metrics, batch_steps: int, keys: dict[str, Any]) -> pa.Table:
     return curves.typed(pa.Table.from_pandas(rows.assign(**keys), preserve_index=False))
 
 
-def _read_study(folder: Path) -> StudyFacts | None:
+def _read_study(folder: Path) -> checking.StudyFacts | None:
     """The declaration that a study left in its folder."""
-    file = folder / STUDY_FILE
+    file = folder / checking.STUDY_FILE
     with reading(f"{file} cannot be read"):
         content = parse_json(read_bytes(file)) if file.exists() else None
-        if not isinstance(content, dict) or content.get("format") != STUDY_FORMAT:
+        if not isinstance(content, dict) or content.get("format") != checking.STUDY_FORMAT:
             return None  # other programs have studies, too
-        return check_study(content)
+        return checking.check_study(content)

@@ -6,10 +6,9 @@ measures the final policy. The file's schema is described in docs/studies.md; wh
 the key "moie".
 """
 
-import contextlib
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -66,6 +65,7 @@ class Curves:
     unreadable: tuple[str, ...] = ()  # faults of runs that could not be read
     overlaps: tuple[Overlap, ...] = ()  # runs that more than one of the merged sources had
     damaged: tuple[str, ...] = ()  # faults in the metrics of runs whose other rows are here
+    left_out: tuple[str, ...] = ()  # names of runs in a file with which something is wrong
 
     def evaluations(self) -> dict[str, pd.DataFrame]:
         """The rows of each run that measure a policy, in the order of steps."""
@@ -133,29 +133,28 @@ def write(curves: Curves, path: Path) -> None:
 def read(path: Path) -> Curves:
     """The content of a file that `write` made. Runs with which something is wrong are named and
     left out."""
-    with _reading(path):
-        table, known = _content(path)
-        study = None if known["study"] is None else check_study(known["study"])
-        rows = as_frame(typed(table))
-        runs, unreadable = _good_runs(rows, known["runs"])
-        overlaps = [_overlap(one) for one in known.get("overlaps", [])]
-        return Curves(
-            rows=rows[rows["run"].isin(list(runs))],
-            runs=runs,
-            study=study,
-            unreadable=(*check_texts(known.get("unreadable", [])), *unreadable),
-            overlaps=tuple(one for one in overlaps if one.run in runs),
-            damaged=tuple(check_texts(known.get("damaged", []))),
-        )
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
     with reading(f"{path} is not a file of curves that moie wrote"):
         try:
-            yield
+            return _read(path)
         except pa.ArrowException as error:
             raise ValueError(str(error)) from error
+
+
+def _read(path: Path) -> Curves:
+    table, known = _content(path)
+    study = None if known["study"] is None else check_study(known["study"])
+    rows = as_frame(typed(table))
+    runs, unreadable = _good_runs(rows, known["runs"])
+    overlaps = [_overlap(one) for one in known.get("overlaps", [])]
+    return Curves(
+        rows=rows[rows["run"].isin(list(runs))],
+        runs=runs,
+        study=study,
+        unreadable=(*check_texts(known.get("unreadable", [])), *unreadable),
+        overlaps=tuple(one for one in overlaps if one.run in runs),
+        damaged=tuple(check_texts(known.get("damaged", []))),
+        left_out=tuple(sorted({*known["runs"], *map(str, rows["run"].unique())} - set(runs))),
+    )
 
 
 def _content(path: Path) -> tuple[pa.Table, dict[str, Any]]:
@@ -223,11 +222,3 @@ def faults(rows: pd.DataFrame, runs: dict[str, RunFacts]) -> dict[str, str]:
         some = rows["run"].loc[where.index[where.fillna(False).astype(bool)]]
         faulty |= {name: fault for name in some.unique() if name not in faulty}
     return faulty
-
-
-def damaged(path: Path) -> list[str]:
-    """Names of the runs in a file that `read` leaves out."""
-    readable = read(path).runs
-    with _reading(path):
-        table, known = _content(path)
-        return sorted({*known["runs"], *table["run"].to_pylist()} - set(readable))

@@ -28,8 +28,13 @@ class Copy:
     """A run as one of the sources has it."""
 
     source: int
+    path: Path  # of the source
     run: Run
     rows: pd.DataFrame  # its evaluations, in the order of steps
+
+    @property
+    def key(self) -> tuple[int, str]:
+        return self.source, self.run.name
 
     @property
     def n_known(self) -> int:
@@ -46,8 +51,8 @@ def read(paths: Sequence[Path]) -> Curves:
 def merged(paths: Sequence[Path], sources: Sequence[Curves]) -> Curves:
     """The evaluations of all sources, and the facts about their runs. `paths`: of the sources."""
     copies = by_key(
-        (run.identity, Copy(i, run, tables[run.name]))
-        for i, source in enumerate(sources)
+        (run.identity, Copy(i, path, run, tables[run.name]))
+        for i, (path, source) in enumerate(zip(paths, sources, strict=True))
         for tables in [source.evaluations()]
         for run in runs_of(source)
     )
@@ -56,14 +61,24 @@ def merged(paths: Sequence[Path], sources: Sequence[Curves]) -> Curves:
         mine, others = _chosen(some)
         kept += [copy for copy in some if copy.source == mine.source]
         overlaps += [(mine, other) for other in others]
-    names = _names(sorted(kept, key=lambda copy: (copy.source, copy.run.name)), paths)
+    names = _names(sorted(kept, key=lambda copy: copy.key))
+    earlier = [  # from when a source was merged itself, of runs that still count
+        replace(overlap, run=names[i, overlap.run])
+        for i, source in enumerate(sources)
+        for overlap in source.overlaps
+        if (i, overlap.run) in names
+    ]
+    newer = [
+        Overlap(names[a.key], a.path.as_posix(), b.path.as_posix(), a.run.reached, b.run.reached)
+        for a, b in overlaps
+    ]
     return Curves(
         rows=_rows(kept, names),
         runs=dict(sorted((new, sources[i].runs[old]) for (i, old), new in names.items())),
         study=_study([one.study for one in sources if one.study is not None]),
         unreadable=tuple(dict.fromkeys(text for one in sources for text in one.unreadable)),
         damaged=tuple(dict.fromkeys(text for one in sources for text in one.damaged)),
-        overlaps=(*_earlier(sources, names), *(_overlap(*two, names, paths) for two in overlaps)),
+        overlaps=(*earlier, *newer),
     )
 
 
@@ -98,49 +113,29 @@ def _label(path: Path) -> str:
     return path.parent.name if path.stem in UNNAMED else path.stem
 
 
-def _names(copies: Iterable[Copy], paths: Sequence[Path]) -> Names:
+def _names(copies: Iterable[Copy]) -> Names:
     """The old names, with the source before them where another run has the same."""
     names: Names = {}
     taken: set[str] = set()
     for copy in copies:
-        name, path, number = copy.run.name, paths[copy.source], 2
+        name, number = copy.run.name, 2
         if name in taken:
-            label = _label(path)
+            label = _label(copy.path)
             if label == name:  # the source is the run itself
-                label = path.resolve().parent.name
+                label = copy.path.resolve().parent.name
             name = longer = f"{label}/{name}"
             while name in taken:
                 name, number = f"{longer}-{number}", number + 1
-        names[copy.source, copy.run.name] = name
+        names[copy.key] = name
         taken.add(name)
     return names
 
 
 def _rows(copies: Iterable[Copy], names: Names) -> pd.DataFrame:
     """The evaluations of the runs that count, under their new names."""
-    frames = (copy.rows.assign(run=names[copy.source, copy.run.name]) for copy in copies)
+    frames = (copy.rows.assign(run=names[copy.key]) for copy in copies)
     rows = curves.concatenated(pa.Table.from_pandas(one, preserve_index=False) for one in frames)
     return rows.sort_values(["run", "learned_steps"], ignore_index=True)
-
-
-def _overlap(mine: Copy, other: Copy, names: Names, paths: Sequence[Path]) -> Overlap:
-    return Overlap(
-        run=names[mine.source, mine.run.name],
-        source=paths[mine.source].as_posix(),
-        other=paths[other.source].as_posix(),
-        reached=mine.run.reached,
-        other_reached=other.run.reached,
-    )
-
-
-def _earlier(sources: Sequence[Curves], names: Names) -> list[Overlap]:
-    """Overlaps from when a source was merged itself, of runs that still count."""
-    return [
-        replace(overlap, run=names[i, overlap.run])
-        for i, source in enumerate(sources)
-        for overlap in source.overlaps
-        if (i, overlap.run) in names
-    ]
 
 
 def _study(studies: list[StudyFacts]) -> StudyFacts | None:

@@ -1,6 +1,7 @@
 """Which evaluations of which runs are compared: all of a task at the same number of steps."""
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,8 @@ from moie.errors import InputError
 
 LAST_PART = 0.1  # evaluations in this last part of the budget make the final return
 Place = Literal["compared", "unmeasured", "short", "broken"]
+"""Where a run belongs: left out are those without an evaluation in the budget, those that have not
+come as far, and those without a finite return where the final one is measured."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,7 @@ class Group:
     @property
     def common(self) -> NDArray[np.int64]:
         """Steps at which every run was evaluated."""
-        steps = self.runs[0].at
-        for run in self.runs[1:]:
-            steps = np.intersect1d(steps, run.at)
+        steps = reduce(np.intersect1d, [run.at for run in self.runs])
         return steps[steps <= self.budget]
 
     def curve(self, measure: str) -> Array:
@@ -74,9 +75,7 @@ class Selection:
     steps: int | None  # steps that the caller asked for
     budgets: dict[str, int]  # steps at which each task is compared
     groups: list[Group]  # groups in order of tasks and learners
-    short: list[Run]  # runs that have not come as far as the budget
-    broken: list[Run]  # runs without a finite return where the final one is measured
-    unmeasured: list[Run]  # runs without an evaluation in the budget
+    places: dict[Place, list[Run]]  # all runs of each place
     doubles: list[tuple[Run, list[Run]]]
     """A compared run, and others with its settings and seed that are not compared."""
 
@@ -127,9 +126,7 @@ def select(runs: list[Run], plan: list[Declared], steps: int | None = None) -> S
         steps=steps,
         budgets=budgets,
         groups=[Group(task, who, budgets[task], some) for (task, who), some in chosen.items()],
-        short=places.get("short", []),
-        broken=places.get("broken", []),
-        unmeasured=places.get("unmeasured", []),
+        places=places,
         doubles=[(some[0], spare[key]) for key, some in usable.items() if key in spare],
     )
 

@@ -104,10 +104,7 @@ def markdown(facts: Facts) -> bytes:
         *_aggregate(facts),
     ]
     steps = [f"{task['task']}: compared at {task['budget']:,} steps" for task in facts["tasks"]]
-    for title, items in (
-        ("Steps", steps),
-        ("Problems", facts["problems"]),
-        ("Notices", facts["notices"]),
-    ):
+    sections = {"Steps": steps, "Problems": facts["problems"], "Notices": facts["notices"]}
+    for title, items in sections.items():
         lines += ["", f"## {title}", "", *([f"- {plain(text)}" for text in items] or ["None."])]
     return ("\n".join(lines) + "\n").encode()

@@ -71,7 +71,7 @@ def _check_kept(paths: list[Path], out: Path) -> None:
     for path in paths:
         there = path.resolve()
         if there == home / ROWS:
-            if lost := curves.damaged(path):
+            if lost := curves.read(path).left_out:
                 raise InputError(
                     f"{path} would be replaced, and has runs that cannot be read: "
                     f"{', '.join(lost)}; choose another --out"

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from moie.explanation import images, scenes
-from moie.explanation.facts.schema import Behaviour, Replay, Scenes
+from moie.explanation.facts.schema import Behaviour, Replay
 from moie.policy.mixture import Mixture
 from moie.present.stages import Stages
 from moie.rollout.episode import Episode
 
-CHECK_EVERY = 50  # steps of a film after which Ctrl-C is looked for
 STRIPS, VIDEO = 6_000_000, 8_000_000
 """Most bytes of all experts' pictures and of the video: a report stays below 25 MB."""
 
@@ -28,7 +28,8 @@ class Pictures:
     files: dict[str, bytes] = field(default_factory=dict)
 
     @property
-    def facts(self) -> Scenes:
+    def facts(self) -> dict[str, Any]:
+        """How well all of it agrees, and the steps from one frame of the video to the next."""
         differences = [replay["difference"] for replay in self.replays.values()]
         return {
             "problem": self.problem,
@@ -88,14 +89,13 @@ def _filmed(
     policy: Mixture, episode: Episode, progress: Stages, check: Callable[[], None]
 ) -> scenes.Scene:
     """The frames of the episode, or the reason why there are none."""
+    with (
+        scenes.Stage(policy.task, scenes.VIDEO) as stage,
+        progress.stage("video", episode.length) as done,
+    ):
 
-    def tell(step: int) -> None:
-        if step % CHECK_EVERY == 0:
+        def tell() -> None:
             check()
             done("")
 
-    with (
-        scenes.Stage(policy.task, scenes.VIDEO) as stage,
-        progress.stage("video", -(-episode.length // CHECK_EVERY)) as done,
-    ):
         return scenes.film(stage, policy, episode, tell)

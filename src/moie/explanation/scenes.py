@@ -148,8 +148,8 @@ def relive(
         return Scene(problem=str(lost))
 
 
-def film(stage: Stage, policy: Mixture, episode: Episode, tell: Callable[[int], None]) -> Scene:
-    """Every n-th step of an episode, at most MOST_FRAMES; `tell` gets the steps as they go by."""
+def film(stage: Stage, policy: Mixture, episode: Episode, tell: Callable[[], None]) -> Scene:
+    """Every n-th step of an episode, at most MOST_FRAMES; `tell` is called after each step."""
     every, frames, difference = stride(episode.length), [], 0.0
     states = stage.replay(policy, episode.job.seed, episode.taken)
     try:
@@ -157,7 +157,7 @@ def film(stage: Stage, policy: Mixture, episode: Episode, tell: Callable[[int], 
             difference = max(difference, float(np.abs(state - episode.observations[step]).max()))
             if step % every == 0:
                 frames += stage.picture()
-            tell(step)
+            tell()
         return Scene(frames, difference, stage.problem)
     except Lost as lost:
         return Scene(problem=stage.problem or str(lost))

@@ -53,7 +53,7 @@ def sheet(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tup
     return figure, figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def grid(axis: Axes, which: Literal["x", "y"] = "y") -> None:
+def grid(axis: Axes, which: Literal["x", "y", "both"] = "y") -> None:
     axis.grid(axis=which, color=GRID, linewidth=0.4, alpha=0.5)
     axis.set_axisbelow(True)
 

@@ -18,12 +18,7 @@ from matplotlib.colors import to_hex, to_rgb
 from moie.comparison.facts.schema import Learner
 from moie.learn import registry
 
-LINES: tuple[Any, ...] = (
-    (0, (2, 1)),
-    (0, (6, 1, 1, 1, 1, 1)),
-    (0, (9, 2)),
-    (0, (1, 3.5)),
-)
+LINES: tuple[Any, ...] = ((0, (2, 1)), (0, (6, 1, 1, 1, 1, 1)), (0, (9, 2)), (0, (1, 3.5)))
 """Lines of the first four variants of a learner, which colour does not tell from it."""
 MARKERS = ("d", "<", ">", "h", "s", "^", "v", "D", "P", "X", "p", "*", "o")
 """Markers of variants; those that no algorithm has come first."""
@@ -92,18 +87,6 @@ def _marker(nth: int, own: str) -> Any:
     return markers[at] if at < len(markers) else (at - len(markers) + 6, 1, 0)
 
 
-def _look(algorithm: str, share: float, nth: int) -> Look:
-    who = registry.algorithm(algorithm)
-    return Look(
-        colour=_shade(who.colour, share, HUES[nth % len(HUES)]),
-        marker=_marker(nth, who.marker),
-        is_hollow=nth % 2 == 1,
-        line=_line(nth) if nth else who.line,
-        width=1.2 if who.is_baseline else 1.9,
-        nth=nth,
-    )
-
-
 def looks(learners: list[Learner]) -> dict[str, Look]:
     """The look of every learner of the facts, by name and in their order."""
     by_name: dict[str, Look] = {}
@@ -113,5 +96,13 @@ def looks(learners: list[Learner]) -> dict[str, Look]:
         taken = {n for other, at, n in before if other == algorithm and abs(at - share) < NEAR}
         nth = next(n for n in count() if n not in taken)
         before.append((algorithm, share, nth))
-        by_name[one["learner"]] = _look(algorithm, share, nth)
+        who = registry.algorithm(algorithm)
+        by_name[one["learner"]] = Look(
+            colour=_shade(who.colour, share, HUES[nth % len(HUES)]),
+            marker=_marker(nth, who.marker),
+            is_hollow=nth % 2 == 1,
+            line=_line(nth) if nth else who.line,
+            width=1.2 if who.is_baseline else 1.9,
+            nth=nth,
+        )
     return by_name

@@ -104,8 +104,7 @@ def profiles(facts: Facts) -> Figure | None:
         return None
     names, paint = scores["learners"], looks(facts["learners"])
     legend = Legend(names)
-    figure, axes = sheet(2.95 + legend.height)
-    axis = axes[0, 0]
+    figure, [[axis]] = sheet(2.95 + legend.height)
     left = _score_axis(axis, scores["thresholds"])
     for name, profile in reversed(list(zip(names, scores["profiles"], strict=True))):
         line = _jumps(scores["thresholds"], profile, left)

@@ -13,7 +13,7 @@ from matplotlib.transforms import ScaledTranslation
 from moie.comparison.facts.schema import Facts, Result, Task
 from moie.comparison.figures.appearance import Look, looks
 from moie.comparison.figures.panels import mark_of, task_panels, ticks
-from moie.present.style import GRID, INK, WIDTH
+from moie.present.style import INK, WIDTH, grid
 
 APART, MOST_APART = 6.0, 12.0
 """Points between marks with equally many parameters, and from their common place to the last."""
@@ -125,6 +125,5 @@ def _log_axis(axis: Axes, low: int, high: int) -> None:
 
 def _ground(axis: Axes) -> None:
     axis.yaxis.set_major_locator(ticks(5))
-    axis.grid(color=GRID, linewidth=0.4, alpha=0.5)
-    axis.set_axisbelow(True)
+    grid(axis, "both")
     axis.margins(y=0.12)  # room for the rings

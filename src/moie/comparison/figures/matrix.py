@@ -61,8 +61,7 @@ def improvement(facts: Facts) -> Figure | None:
     if scores is None or len(scores["learners"]) < 2:
         return None
     layout, pairs = Layout(scores["learners"]), scores["improvement"]
-    figure, axes = sheet(layout.height)
-    axis = axes[0, 0]
+    figure, [[axis]] = sheet(layout.height)
     matrix = [[0.5 if one is None else one["value"] for one in row] for row in pairs]
     shown = np.ma.masked_array(matrix, np.eye(len(matrix), dtype=bool))
     image = axis.imshow(shown, vmin=0, vmax=1, cmap=BEATEN_TO_BEATS, aspect="auto")

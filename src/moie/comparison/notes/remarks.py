@@ -94,7 +94,9 @@ class Remarks:
 
     def _short(self) -> Iterator[str]:
         """Runs that have not come as far as the others."""
-        by_end = by_key(((run.task, run.is_complete), run) for run in self.of.short)
+        by_end = by_key(
+            ((run.task, run.is_complete), run) for run in self.of.places.get("short", [])
+        )
         for (task, has_ended), short in sorted(by_end.items()):
             if task not in self.of.budgets:
                 continue
@@ -116,7 +118,7 @@ class Remarks:
         return [
             f"{self._who(run)} is left out, because it does not end with a finite return; without "
             "such runs a learner looks better than it is."
-            for run in self.of.broken
+            for run in self.of.places.get("broken", [])
         ]
 
     def _gaps(self) -> Iterator[str]:
@@ -132,7 +134,7 @@ class Remarks:
                     )
 
     def _unmeasured(self) -> list[str]:
-        names = [run.name for run in self.of.unmeasured]
+        names = [run.name for run in self.of.places.get("unmeasured", [])]
         within = "yet" if self.of.steps is None else f"at {self.of.steps:,} steps or before"
         return [f"Left out, because not evaluated {within}: {joined(names)}."] if names else []
 

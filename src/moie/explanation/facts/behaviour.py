@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from moie.explanation.facts import schema
 from moie.explanation.facts.cycle import Cycle, activity, find_cycle
 from moie.explanation.facts.schema import Behaviour, Kind
-from moie.explanation.facts.visited import Visited
 from moie.explanation.program import by_metric
 from moie.policy.base import Array
 from moie.policy.mixture import Mixture
@@ -33,9 +32,26 @@ LISTED = (
 CURVE = 200  # most points of the default share over time
 
 
+class Visited:
+    """The states of some episodes in which an action was taken, end to end: N in all."""
+
+    def __init__(self, policy: Mixture, episodes: Sequence[Episode]):
+        self.episodes, lengths = episodes, [e.length for e in episodes]
+        self.states = np.concatenate([e.observations[:-1] for e in episodes])  # (N, d)
+        self.memberships = policy.memberships(self.states)  # (N, K)
+        self.default = 1.0 - self.memberships.sum(axis=1)
+        self.leader = np.argmax(self.memberships, axis=1)  # the expert that counts the most
+        self.episode = np.repeat(np.arange(len(episodes)), lengths)
+        self.step = np.concatenate([np.arange(n) for n in lengths])
+
+    def by_episode(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """Rows of an (N, ...) array, episode by episode."""
+        return np.split(values, np.cumsum([e.length for e in self.episodes])[:-1])
+
+
 def behaviour(policy: Mixture, episodes: Sequence[Episode], kind: Kind, truth: Truth) -> Behaviour:
     """The facts that episodes with one kind of actions show, without pruning."""
-    visited = Visited.of(policy, episodes)
+    visited = Visited(policy, episodes)
     cycle = find_cycle(visited.by_episode(visited.memberships))
     return {
         "format": "moie-facts",

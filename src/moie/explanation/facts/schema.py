@@ -169,20 +169,6 @@ class Pruning(TypedDict):
     n_parameters: int
 
 
-class Scenes(TypedDict):
-    """How well pictures and video agree with what they show."""
-
-    problem: str | None  # why there are none
-    applied: int  # steps for which a picture applies the expert's action
-    n_replayed: int
-    n_matching: int
-    largest_difference: float | None
-    tolerance: float
-    video_difference: float | None
-    every: int  # steps from one frame of the video to the next
-    n_frames: int
-
-
 class Behaviour(TypedDict):
     """The policy and its behaviour in the episodes."""
 
@@ -218,4 +204,4 @@ class Facts(Behaviour, Record):
     """Everything."""
 
     digest: str  # SHA-256 of the policy file
-    scenes: Scenes
+    scenes: dict[str, Any]  # how well pictures and video agree with what they show
