@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from moie.comparison import collect, curves
-from moie.comparison.checking import DeclaredRun, StudyFacts
+from moie.comparison.checking import StudyFacts
 from moie.comparison.curves import KEYS, Curves, Overlap
 from moie.comparison.learners import Declared, Run, by_key, plan_of, runs_of
 from moie.comparison.notes.wording import joined
@@ -151,16 +151,16 @@ def _study(studies: list[StudyFacts]) -> StudyFacts | None:
             planned[one.identity], is_whole = one, False
     if is_whole:
         return first
+
+    def own(run: Declared) -> dict[str, Any]:
+        shared = first["settings"]
+        return {name: value for name, value in run.settings.items() if shared.get(name) != value}
+
     descriptions = [one["description"] for one in studies]
     return {
         "format": first["format"],
         "name": joined(dict.fromkeys(one["name"] for one in studies if one["name"])),
         "description": " ".join(dict.fromkeys(filter(None, descriptions))),
         "settings": first["settings"],
-        "runs": [_declared(one, first["settings"]) for one in planned.values()],
+        "runs": [{"run": one.name, "settings": own(one)} for one in planned.values()],
     }
-
-
-def _declared(run: Declared, shared: dict[str, Any]) -> DeclaredRun:
-    own = {name: value for name, value in run.settings.items() if shared.get(name) != value}
-    return {"run": run.name, "settings": own}

@@ -7,7 +7,6 @@ import numpy as np
 from moie.comparison import statistics
 from moie.comparison.facts import schema
 from moie.comparison.facts.schema import Aggregate, Scale
-from moie.comparison.learners import Learner
 from moie.comparison.selection import Selection
 from moie.comparison.statistics import Array, Scores, Shares, Statistic
 
@@ -38,25 +37,22 @@ def scale(selection: Selection, task: str) -> Scale | None:
     }
 
 
-def _scores(selection: Selection, learner: Learner, scales: dict[str, Scale]) -> Scores:
-    scores = []
-    for task, scale in scales.items():
-        group = selection.group(task, learner)
-        assert group is not None  # only learners with runs on every task come here
-        low, high = scale["untrained"], scale["best"]
-        scores.append((group.finals("return_sampled") - low) / (high - low))
-    return scores
-
-
 def aggregate(selection: Selection, scales: dict[str, Scale | None]) -> Aggregate | None:
     """Scores of all learners that have runs on every task with a scale; None where there are
     none."""
     known = {task: one for task, one in scales.items() if one is not None}
-    learners = [a for a in selection.learners if all(selection.group(task, a) for task in known)]
+    finals = {(g.task, g.learner): g.finals("return_sampled") for g in selection.groups}
+    learners = [a for a in selection.learners if all((task, a) in finals for task in known)]
     if not known or not learners:
         return None
     rng = np.random.default_rng(SEED)
-    scores = [_scores(selection, learner, known) for learner in learners]
+    scores: list[Scores] = [
+        [
+            (finals[task, a] - s["untrained"]) / (s["best"] - s["untrained"])
+            for task, s in known.items()
+        ]
+        for a in learners
+    ]
     each = [(one, statistics.resampled(one, rng)) for one in scores]
     thresholds = _thresholds(scores)
 

@@ -33,7 +33,7 @@ def make_facts(curves: Curves, name: str, steps: int | None = None) -> Facts:
     selection = select(learners.runs_of(curves), learners.plan_of(study), steps)
     scales = {task: scale(selection, task) for task in selection.tasks}
     scaled = [task for task, known in scales.items() if known is not None]
-    remarks = Remarks(selection, study and study["name"], scaled, curves.overlaps)
+    remarks = Remarks(selection, curves, scaled)
     n_seeds = [len(group.runs) for group in selection.groups]
     versions = Counter(tuple(run.versions.items()) for run in selection.compared)
     hosts = Counter(host_name(run.host) for run in selection.compared)
@@ -65,17 +65,7 @@ def make_facts(curves: Curves, name: str, steps: int | None = None) -> Facts:
         ],
         "results": [one for task in selection.tasks for one in _results(selection.on(task))],
         "aggregate": aggregate(selection, scales),
-        "problems": [
-            *(f"A run is left out: {what}." for what in curves.unreadable),
-            *(f"Rows are left out: {what}." for what in curves.damaged),
-            *remarks.problems(),
-            *(
-                f"{task} is left out of the aggregates: there is no evaluation of untrained "
-                "policies, or no learner became clearly better than them."
-                for task in selection.tasks
-                if task not in scaled
-            ),
-        ],
+        "problems": remarks.problems(),
         "notices": remarks.notices(),
         "versions": [{"versions": dict(one), "runs": n} for one, n in versions.items()],
         "hosts": [{"host": host, "runs": n} for host, n in sorted(hosts.items())],

@@ -4,12 +4,12 @@ Problems restrict what the comparison says; notices do not, or were intended. Ea
 that it is about, and the way out where there is one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from moie.comparison.curves import Overlap
+from moie.comparison.curves import Curves, Overlap
 from moie.comparison.learners import Declared, Learner, Run, by_key
 from moie.comparison.notes.likeness import differences
 from moie.comparison.notes.wording import joined, seeds
@@ -19,16 +19,11 @@ from moie.comparison.selection import Selection
 class Remarks:
     """Everything that can be wrong with a comparison, or worth knowing."""
 
-    def __init__(
-        self,
-        selection: Selection,
-        study: str | None,
-        aggregated: list[str],
-        overlaps: Sequence[Overlap] = (),
-    ):
-        """`aggregated`: tasks that the aggregates cover; `overlaps`: those of merged sources."""
-        self.of, self.aggregated, self.overlaps = selection, aggregated, overlaps
-        self.way_on = "" if study is None else f"; the study {study}, started again, goes on"
+    def __init__(self, selection: Selection, curves: Curves, aggregated: list[str]):
+        """`aggregated`: tasks that the aggregates cover."""
+        self.of, self.curves, self.aggregated = selection, curves, aggregated
+        study = curves.study
+        self.way_on = f"; the study {study['name']}, started again, goes on" if study else ""
         self.name = {run.name: self._learner(run).name for run in selection.runs}
         self.existing = by_key(((run.task, self._learner(run)), run) for run in selection.runs)
         self.planned = by_key(((one.task, self._learner(one)), one) for one in selection.plan)
@@ -42,6 +37,8 @@ class Remarks:
 
     def problems(self) -> list[str]:
         return [
+            *(f"A run is left out: {what}." for what in self.curves.unreadable),
+            *(f"Rows are left out: {what}." for what in self.curves.damaged),
             *self._budget(),
             *self._short(),
             *self._broken(),
@@ -53,6 +50,7 @@ class Remarks:
             *self._contradictions(),
             *self._mixed(is_planned=False),
             *self._left_out_of_aggregates(),
+            *self._without_scale(),
         ]
 
     def notices(self) -> list[str]:
@@ -204,7 +202,7 @@ class Remarks:
         """Runs that two sources had, as "Walk-v0: moie K=10 seeds 0-2 are", and what all of them
         have in common."""
         by_name = {run.name: run for run in self.of.runs}
-        runs = [(one, by_name[one.run]) for one in self.overlaps]
+        runs = [(one, by_name[one.run]) for one in self.curves.overlaps]
         overlaps = by_key(
             ((run.task, self.name[run.name], replace(one, run="")), run.seed)
             for one, run in runs
@@ -259,6 +257,14 @@ class Remarks:
             f"{joined(tasks)}: {joined(names)}."
             for tasks, names in by_key(absent).items()
             if tasks
+        ]
+
+    def _without_scale(self) -> list[str]:
+        return [
+            f"{task} is left out of the aggregates: there is no evaluation of untrained policies, "
+            "or no learner became clearly better than them."
+            for task in self.of.tasks
+            if task not in self.aggregated
         ]
 
 

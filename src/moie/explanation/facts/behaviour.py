@@ -5,6 +5,7 @@ the *visited states*. Distances are the policy's: of scaled features, by its met
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ def _policy(policy: Mixture) -> dict[str, Any]:
     }
 
 
-def _evaluation(episodes: Sequence[Episode], kind: Kind) -> schema.Evaluation:
+def _evaluation(episodes: Sequence[Episode], kind: Kind) -> dict[str, Any]:
     returns = [float(e.rewards.sum()) for e in episodes]
     return {
         "actions": kind,
@@ -98,8 +99,8 @@ def _evaluation(episodes: Sequence[Episode], kind: Kind) -> schema.Evaluation:
                 "seed": e.job.seed,
                 "length": e.length,
                 "return": total,
-                "distance": e.distance,
-                "terminated": e.terminated,
+                "distance": e.distance,  # metres, in tasks that know them
+                "terminated": e.terminated,  # by the task, not by time
             }
             for e, total in zip(episodes, returns, strict=True)
         ],
@@ -138,7 +139,8 @@ def _experts(policy: Mixture, visited: Visited, cycle: Cycle | None) -> list[sch
 
 def _expert(policy: Mixture, visited: Visited, cycle: Cycle | None, k: int) -> schema.Expert:
     membership, leads, origin = visited.memberships[:, k], visited.leader == k, policy.origins[k]
-    lengths = [n for part in visited.by_episode(leads) for n in _stretches(part)]
+    parts = visited.by_episode(leads)
+    lengths = [len(list(some)) for part in parts for is_led, some in groupby(part) if is_led]
     phase, concentration = (
         (None, None) if cycle is None else activity(np.asarray(cycle["profile"])[:, k])
     )
@@ -166,12 +168,6 @@ def _expert(policy: Mixture, visited: Visited, cycle: Cycle | None, k: int) -> s
         "distance_in_training": float(policy.distances[k]),
         "origin": None if origin is None else {name: getattr(origin, name) for name in ORIGIN},
     }
-
-
-def _stretches(leads: NDArray[np.bool_]) -> list[int]:
-    """Lengths of the stretches of steps in which an expert leads."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], leads, [False]]).astype(np.int8)))
-    return (edges[1::2] - edges[::2]).tolist()
 
 
 def _squared_distances(policy: Mixture, states: Array, point: Array) -> Array:
@@ -239,7 +235,8 @@ def _features(policy: Mixture, visited: Visited) -> list[schema.Feature]:
     ]
 
 
-def _closeness(policy: Mixture, visited: Visited) -> list[schema.Closeness] | None:
+def _closeness(policy: Mixture, visited: Visited) -> list[dict[str, Any]] | None:
+    """How much each feature counts; `span` is the middle 90% of the visited states, in radii."""
     if policy.metric is None:
         return None
     low, high = np.quantile(visited.states, (0.05, 0.95), axis=0)

@@ -1,7 +1,8 @@
-"""The facts of an explanation: `facts.json`, field by field.
+"""The facts of an explanation: `facts.json`.
 
 Report, player and figures are made of these facts alone. In the file, null stands for a number that
-is not finite.
+is not finite. Parts without a type of their own are spelled out where they are made, in
+`behaviour.py` and `pictures.py`.
 """
 
 from typing import Any, Literal, NotRequired, TypedDict
@@ -10,26 +11,6 @@ from moie.explanation.facts.cycle import Cycle
 
 Kind = Literal["sampled", "mean"]  # kinds of actions
 Return = TypedDict("Return", {"return": float})  # a return: the class syntax has no such field
-
-
-class Episode(Return):
-    """One episode."""
-
-    seed: int
-    length: int
-    distance: float | None  # metres, in tasks that know them
-    terminated: bool  # ended by the task, not by time
-
-
-class Evaluation(Return):
-    """The episodes whose states are the visited states."""
-
-    actions: Kind
-    run_seed: int
-    n_episodes: int
-    n_states: int
-    return_error: float
-    episodes: list[Episode]
 
 
 class Place(TypedDict):
@@ -100,15 +81,6 @@ class Feature(TypedDict):
     high: float
 
 
-class Closeness(TypedDict):
-    """How much a feature counts."""
-
-    feature: int
-    metric: float
-    radius: float
-    span: float  # the middle 90% of the visited states, in radii
-
-
 class Shown(Return):
     """The episode of median return, step by step."""
 
@@ -175,7 +147,7 @@ class Behaviour(TypedDict):
     format: str
     version: int
     policy: dict[str, Any]  # most fields of `policy.mixture.Mixture`
-    evaluation: Evaluation
+    evaluation: dict[str, Any]  # the episodes whose states are the visited states
     truth: dict[str, Any]  # how literally the program may be taken, as in `runs.truth.Truth`
     experts: list[Expert]  # in order of use
     overlap: list[list[float]]
@@ -183,7 +155,7 @@ class Behaviour(TypedDict):
     default: Default
     cycle: Cycle | None
     features: list[Feature]
-    closeness: list[Closeness] | None
+    closeness: list[dict[str, Any]] | None
     """The feature that counts the most first; None where no metric was learned."""
     spacing: float | None  # median distance of a visited state to the nearest other
     shown: Shown
