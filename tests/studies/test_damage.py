@@ -75,7 +75,7 @@ def test_a_damaged_run_of_a_file_takes_no_other_away(
     _, problem = found.unreadable
     assert problem.startswith("Swing-v0/moie-k10/s0: ")
     assert said in problem
-    assert curves.damaged(file) == ["Swing-v0/moie-k10/s0"]
+    assert found.left_out == ("Swing-v0/moie-k10/s0",)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from moie.comparison.curves import Curves, Overlap
+from moie.comparison.curves import Curves
 from moie.comparison.learners import Declared, Learner, Run, by_key
 from moie.comparison.notes.likeness import differences
 from moie.comparison.notes.wording import joined, seeds
@@ -47,7 +47,7 @@ class Remarks:
             *self._without_runs(),
             *self._missing(),
             *self._doubles(),
-            *self._contradictions(),
+            *self._in_two(is_same_length=True),
             *self._mixed(is_planned=False),
             *self._left_out_of_aggregates(),
             *self._without_scale(),
@@ -56,7 +56,7 @@ class Remarks:
     def notices(self) -> list[str]:
         return [
             *self._mixed(is_planned=True),
-            *self._continued(),
+            *self._in_two(is_same_length=False),
             *self._cut(),
             *self._unexpected(),
             *differences(self.of),
@@ -198,9 +198,9 @@ class Remarks:
             for used, others in self.of.doubles
         ]
 
-    def _in_two(self, is_same_length: bool) -> list[tuple[str, Overlap]]:
-        """Runs that two sources had, as "Walk-v0: moie K=10 seeds 0-2 are", and what all of them
-        have in common."""
+    def _in_two(self, is_same_length: bool) -> Iterator[str]:
+        """Runs that two sources had: with as many steps but different numbers, or with more steps
+        in one of them."""
         by_name = {run.name: run for run in self.of.runs}
         runs = [(one, by_name[one.run]) for one in self.curves.overlaps]
         overlaps = by_key(
@@ -208,26 +208,19 @@ class Remarks:
             for one, run in runs
             if (one.reached == one.other_reached) == is_same_length
         )
-        return [
-            (f"{task}: {name} {seeds(some)} {'are' if len(set(some)) > 1 else 'is'}", one)
-            for (task, name, one), some in overlaps.items()
-        ]
-
-    def _continued(self) -> list[str]:
-        """Runs of which one source has more steps than another."""
-        return [
-            f"{what} both in {one.other} ({_evaluated(one.other_reached)}) and in {one.source} "
-            f"({_evaluated(one.reached)}); the longer one counts."
-            for what, one in self._in_two(is_same_length=False)
-        ]
-
-    def _contradictions(self) -> list[str]:
-        """Runs with the same settings, seed and steps, but different numbers."""
-        return [
-            f"{what} both in {one.source} and in {one.other}, with the same settings and "
-            f"{_evaluated(one.reached)}, but their numbers differ; those of {one.source} count."
-            for what, one in self._in_two(is_same_length=True)
-        ]
+        for (task, name, one), some in overlaps.items():
+            who = f"{task}: {name} {seeds(some)} {'are' if len(set(some)) > 1 else 'is'}"
+            if is_same_length:
+                yield (
+                    f"{who} both in {one.source} and in {one.other}, with the same settings and "
+                    f"{_evaluated(one.reached)}, but their numbers differ; those of {one.source} "
+                    "count."
+                )
+            else:
+                yield (
+                    f"{who} both in {one.other} ({_evaluated(one.other_reached)}) and in "
+                    f"{one.source} ({_evaluated(one.reached)}); the longer one counts."
+                )
 
     def _mixed(self, is_planned: bool) -> Iterator[str]:
         """Runs whose settings differ are separate learners; a study may want that."""
