@@ -76,26 +76,14 @@ def draw(
         drawn.problem, drawn.fps = stage.problem, stage.fps
     if drawn.problem is None:
         episode = episodes[facts["shown"]["episode"]]
-        scene = _filmed(policy, episode, progress, check)
+        with (
+            scenes.Stage(policy.task, scenes.VIDEO) as stage,
+            progress.stage("video", episode.length) as done,
+        ):
+            scene = scenes.film(stage, policy, episode, check, done)
         drawn.problem, drawn.video_difference = scene.problem, scene.difference
         if drawn.problem is None:
             every = scenes.stride(episode.length)
             drawn.video = images.video(scene.frames, every, VIDEO)
             drawn.files["scenes/episode.webp"] = images.animation(scene.frames, every / drawn.fps)
     return drawn
-
-
-def _filmed(
-    policy: Mixture, episode: Episode, progress: Stages, check: Callable[[], None]
-) -> scenes.Scene:
-    """The frames of the episode, or the reason why there are none."""
-    with (
-        scenes.Stage(policy.task, scenes.VIDEO) as stage,
-        progress.stage("video", episode.length) as done,
-    ):
-
-        def tell() -> None:
-            check()
-            done("")
-
-        return scenes.film(stage, policy, episode, tell)

@@ -148,8 +148,14 @@ def relive(
         return Scene(problem=str(lost))
 
 
-def film(stage: Stage, policy: Mixture, episode: Episode, tell: Callable[[], None]) -> Scene:
-    """Every n-th step of an episode, at most MOST_FRAMES; `tell` is called after each step."""
+def film(
+    stage: Stage,
+    policy: Mixture,
+    episode: Episode,
+    check: Callable[[], None],
+    done: Callable[[str], None],
+) -> Scene:
+    """Every n-th step of an episode, at most MOST_FRAMES. After each step, `check` may end it."""
     every, frames, difference = stride(episode.length), [], 0.0
     states = stage.replay(policy, episode.job.seed, episode.taken)
     try:
@@ -157,7 +163,8 @@ def film(stage: Stage, policy: Mixture, episode: Episode, tell: Callable[[], Non
             difference = max(difference, float(np.abs(state - episode.observations[step]).max()))
             if step % every == 0:
                 frames += stage.picture()
-            tell()
+            check()
+            done("")
         return Scene(frames, difference, stage.problem)
     except Lost as lost:
         return Scene(problem=stage.problem or str(lost))
