@@ -1,16 +1,5 @@
 """The errors that a user can do something about. The command line prints each in one line and exits
-with code 2.
-
-    MoieError
-      InputError            bad input
-        Busy                another process is working on the run
-        FileError           a file is missing, damaged or cannot be written
-        ClusterError        Ray does not start, cannot be reached or keeps dying
-        DivergenceError     learning produced numbers that are not finite
-        EnvironmentFault    the environment raised, or returned something unusable
-
-`Stopped` stands apart: it is what Ctrl-C raises, not an error.
-"""
+with code 2. `Stopped` stands apart: it is what Ctrl-C raises, not an error."""
 
 from typing import Any
 

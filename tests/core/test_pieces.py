@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moie.core import critic
 from moie.core.advantage import gae, standardise
 from moie.core.entropy import NO_FLOOR, EntropyFloor
+from moie.core.network import make_twins, smaller_value
 from moie.core.policy import MixturePolicy
 
 
@@ -44,10 +44,10 @@ def test_entropy_floor_has_two_phases():
 
 
 def test_critic_is_the_smaller_of_two_and_starts_as_the_paper_says():
-    twins = critic.make_twins(3, (64, 64), key=jax.random.key(0))
+    twins = make_twins(3, (64, 64), key=jax.random.key(0))
     state = jnp.asarray([0.3, -0.2, 0.9])
     both = jax.vmap(lambda network: network(state))(twins)
-    assert float(critic.value(twins, state)) == float(both.min())
+    assert float(smaller_value(twins, state)) == float(both.min())
     assert both[0] != both[1]
     first = np.asarray(twins.matrices[0])
     limit = 5 / 3 * np.sqrt(6 / (3 + 64))

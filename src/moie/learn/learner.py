@@ -11,11 +11,10 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from moie.core import critic as critics
 from moie.core.advantage import gae, standardise
 from moie.core.batch import Batch
 from moie.core.entropy import EntropyFloor
-from moie.core.perceptron import Perceptron
+from moie.core.network import Perceptron, make_twins, smaller_value
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.trust_region import Scalar, ScalarLike
 from moie.learn import registry
@@ -63,7 +62,7 @@ def start(
     critic_key, run_key, policy_key = jax.random.split(key, 3)
     method = registry.algorithm(config.algorithm).load()
     policy, own = method.start(config, n_features, n_actions, key=policy_key)
-    twins = critics.make_twins(n_features, config.critic.hidden, key=critic_key)
+    twins = make_twins(n_features, config.critic.hidden, key=critic_key)
     return LearnerState(
         policy=policy,
         own=own,
@@ -79,7 +78,7 @@ def evaluate_policy(
     config: LearnerConfig, twins: Perceptron, batch: Batch
 ) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
     """computeGAE: advantages, and the critic's targets by the critic before its fit."""
-    value = jax.vmap(partial(critics.value, twins))
+    value = jax.vmap(partial(smaller_value, twins))
     values = value(batch.states)
     advantages = gae(
         values,

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from moie.core import gaussian
 from moie.core.gaussian import mean_shift
-from moie.core.perceptron import Perceptron
+from moie.core.network import Perceptron
 from moie.core.policy import MixturePolicy
 from moie.core.trust_region import Anchor, PolicyProjection, Scalar, project_actions, project_all
 from moie.learn.config import CriticConfig, LearnerConfig, UpdateConfig

@@ -1,6 +1,7 @@
 """A part of a study: some of its tasks, algorithms, experts or seeds, or fewer iterations."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 from moie.errors import InputError
 from moie.learn.config import require
@@ -9,34 +10,26 @@ from moie.runs.presets import full_id
 from moie.studies.declaration import Planned, Values, as_list
 
 
-@dataclass(frozen=True)
-class Part:
-    """The chosen values of each dimension; None stands for all."""
-
-    tasks: Values | None = None
-    algorithms: Values | None = None
-    experts: Values | None = None
-    seeds: Values | None = None
-
-    def of(self, planned: list[Planned]) -> list[Planned]:
-        """The runs with the chosen values; InputError for a value that no run has."""
-        part = planned
-        chosen = {name: given for name, given in vars(self).items() if given is not None}
-        for dimension, given in chosen.items():
-            values = as_list(given)
-            require(bool(values), dimension, given, "at least one")
-            if dimension == "tasks":
-                values = [full_id(task) for task in values]
-            present = {_value(one.config, dimension) for one in planned}
-            for value in values:
-                known = ", ".join(str(v) for v in sorted(present, key=str) if v is not None)
-                require(value in present, dimension, value, f"some of those in the study: {known}")
-            # learners without experts have no number of them to choose
-            part = [p for p in part if _value(p.config, dimension) in (*values, None)]
-        if not part:
-            asked = ", ".join(f"{name} {given}" for name, given in chosen.items())
-            raise InputError(f"no run of the study has all of {asked}")
-        return part
+def part(planned: list[Planned], dimensions: Mapping[str, Values | None]) -> list[Planned]:
+    """The runs with the chosen values of tasks, algorithms, experts and seeds, None for all;
+    InputError for a value that no run has."""
+    some = planned
+    chosen = {name: given for name, given in dimensions.items() if given is not None}
+    for dimension, given in chosen.items():
+        values = as_list(given)
+        require(bool(values), dimension, given, "at least one")
+        if dimension == "tasks":
+            values = [full_id(task) for task in values]
+        present = {_value(one.config, dimension) for one in planned}
+        for value in values:
+            known = ", ".join(str(v) for v in sorted(present, key=str) if v is not None)
+            require(value in present, dimension, value, f"some of those in the study: {known}")
+        # learners without experts have no number of them to choose
+        some = [p for p in some if _value(p.config, dimension) in (*values, None)]
+    if not some:
+        asked = ", ".join(f"{name} {given}" for name, given in chosen.items())
+        raise InputError(f"no run of the study has all of {asked}")
+    return some
 
 
 def _value(config: RunConfig, dimension: str) -> str | int | None:
