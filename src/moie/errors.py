@@ -59,3 +59,9 @@ def shortened(value: object, most: int = 100) -> str:
     except (ValueError, RecursionError):  # a number with thousands of digits, a list without end
         text = f"a very large {type(value).__name__}"
     return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
+def require(condition: object, name: str, value: object, expected: str) -> None:
+    """Fail with a line that names the thing, its value and what was expected."""
+    if not condition:
+        raise InputError(f"{name} is {shortened(value)}, expected {expected}")

@@ -195,7 +195,7 @@ def test_all_mistakes_come_at_once() -> None:
         ("tasks = 'pendulum'\nseeds = 0", "seeds: 0, expected how many (3) or which"),
         ("tasks = 'pendulum'\nseeds = [-1]", "seeds: [-1], expected how many"),
         ("tasks = 'pendulum'\nseeds = 'two'", "seeds: 'two', expected a whole number"),
-        ("tasks = 'pendulum'\nexperts = []", "experts: an empty list"),
+        ("tasks = 'pendulum'\nexperts = []", "experts: there are none"),
         ("tasks = 'pendulum'\nalgorithms = []", "algorithms: there are none"),
         ("tasks = 'pendulum'\nname = 'a/b'", "name: 'a/b', expected letters"),
         ("tasks = 'pendulum'\ndescription = 3", "description: 3, expected a text"),

@@ -79,16 +79,8 @@ def evaluate_policy(
 ) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
     """computeGAE: advantages, and the critic's targets by the critic before its fit."""
     value = jax.vmap(partial(smaller_value, twins))
-    values = value(batch.states)
-    advantages = gae(
-        values,
-        value(batch.next_states),
-        batch.rewards,
-        batch.terminated,
-        batch.episode_end,
-        config.critic.discount,
-        config.critic.decay,
-    )
+    values, next_values = value(batch.states), value(batch.next_states)
+    advantages = gae(batch, values, next_values, config.critic.discount, config.critic.decay)
     return advantages, advantages + values
 
 

@@ -136,13 +136,14 @@ def plan(study: Study, mistakes: Mistakes | None = None) -> list[Planned]:
 
 def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
     """The runs of a grid that have no mistake."""
+    for name in ("tasks", "algorithms", "experts"):
+        if not as_list(getattr(grid, name)):
+            mistakes.add(name, "there are none")
     tasks = _tasks(as_list(grid.tasks), mistakes)
     algorithms = _algorithms(as_list(grid.algorithms), mistakes)
     dimensions = _dimensions(grid.settings, mistakes)
     seeds = _seeds(grid.seeds, mistakes)
     experts = [one for one in as_list(grid.experts) if _is_good("experts", one, mistakes)]
-    if not as_list(grid.experts):
-        mistakes.add("experts", "an empty list, expected at least one number")
     for task, algorithm in itertools.product(tasks, algorithms):
         base = task_preset(task, algorithm, installed=False)
         unused = unused_settings(algorithm)
@@ -187,8 +188,6 @@ def _place(config: RunConfig, varied: Sequence[str]) -> str:
 
 def _tasks(tasks: list[Any], mistakes: Mistakes) -> list[str]:
     ids = []
-    if not tasks:
-        mistakes.add("tasks", "there are none")
     for task in tasks:
         with mistakes.caught("tasks"):
             ids.append(task_preset(task, installed=False).task)
@@ -196,8 +195,6 @@ def _tasks(tasks: list[Any], mistakes: Mistakes) -> list[str]:
 
 
 def _algorithms(names: list[Any], mistakes: Mistakes) -> list[str]:
-    if not names:
-        mistakes.add("algorithms", "there are none")
     known = registry.names()
     for name in names:
         if name not in known:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from moie.errors import InputError
-from moie.learn.config import require
+from moie.errors import InputError, require
 from moie.runs.config import RunConfig
 from moie.runs.presets import full_id
 from moie.studies.declaration import Planned, Values, as_list

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moie.errors import ClusterError, InputError
-from moie.learn.config import require
+from moie.errors import ClusterError, InputError, require
 from moie.runs.machinery import check_timeout
 from moie.studies.cluster.job import Outcome, work
 from moie.studies.declaration import Planned
