@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +63,7 @@ def _study(
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
     """Folder, declaration, all its runs, and the chosen ones."""
     from moie.studies.declaration import Study, plan
-    from moie.studies.subset import part, with_iterations
+    from moie.studies.subset import part
     from moie.studies.toml_file import load as load_study
 
     if isinstance(study, Study):
@@ -71,7 +71,9 @@ def _study(
     else:
         declared, planned = load_study(os.fspath(study))
     folder = Path("runs") / declared.name if out is None else Path(out)
-    meant = with_iterations(part(planned, dimensions), iterations)
+    meant = part(planned, dimensions)
+    if iterations is not None:
+        meant = [replace(p, config=replace(p.config, iterations=iterations)) for p in meant]
     return folder, declared, planned, meant
 
 

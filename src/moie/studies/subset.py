@@ -1,7 +1,6 @@
-"""A part of a study: some of its tasks, algorithms, experts or seeds, or fewer iterations."""
+"""A part of a study: some of its tasks, algorithms, experts or seeds."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from moie.errors import InputError, require
 from moie.runs.config import RunConfig
@@ -39,10 +38,3 @@ def _value(config: RunConfig, dimension: str) -> str | int | None:
         "experts": learner.policy.experts if learner.has_experts else None,
         "seeds": config.seed,
     }[dimension]
-
-
-def with_iterations(planned: list[Planned], iterations: int | None) -> list[Planned]:
-    """The same runs, up to another number of iterations."""
-    if iterations is None:
-        return planned
-    return [replace(p, config=replace(p.config, iterations=iterations)) for p in planned]
