@@ -174,7 +174,7 @@ def test_all_mistakes_come_at_once() -> None:
     expected = (
         "sedes: unknown; did you mean seeds?",
         "tasks: unknown environment 'hoper'; nearest: hopper",
-        "algorithms: 'ppoo', expected one of moie, crisp",
+        "algorithms: algorithm is 'ppoo', expected one of moie, crisp",
         "settings: unknown setting 'temprature'; did you mean temperature",
         "settings: temperature is 'warm', expected a value of type float",
         "settings: seed is a dimension of its own: write seeds = ...",

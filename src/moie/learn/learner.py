@@ -45,14 +45,12 @@ class Report(eqx.Module):
     critic_loss: Scalar
     facts: dict[str, Array]
     """Scalars of the algorithm."""
-    rows: Int[Array, " K"] | None
-    """Row of the batch that each prototype put in came from; `KEPT` where it stayed."""
+    rows: Int[Array, " K"] | None  # this and `distances`: see `Outcome`
     share: Float[Array, " K"] | None
     """Mean membership of each expert over the batch."""
     lead: Float[Array, " K"] | None
     """Share of the batch's states in which the expert's membership is the largest."""
     distances: Float[Array, " K"] | None
-    """Distance of each prototype from the nearest visited state."""
 
 
 def start(

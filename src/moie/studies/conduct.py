@@ -54,9 +54,7 @@ def prepare(
 def _check_installed(name: str, planned: list[Planned]) -> None:
     """InputError unless the tasks of these runs can be simulated here."""
     mistakes = Mistakes()
-    for task in {one.config.task: None for one in planned}:
-        with mistakes.caught("tasks"):
-            tasks.resolve(task)
+    mistakes.sift("tasks", list(dict.fromkeys(one.config.task for one in planned)), tasks.resolve)
     mistakes.check(f"study {name}")
 
 

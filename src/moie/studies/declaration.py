@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,6 +94,14 @@ class Mistakes:
         except InputError as error:
             self.add(where, error)
 
+    def sift(self, where: str, values: Values, find: Callable[[Any], Any]) -> list[Any]:
+        """What `find` gives for each value; an InputError of it is a mistake."""
+        found = []
+        for value in as_list(values):
+            with self.caught(where):
+                found.append(find(value))
+        return found
+
     def check(self, what: str) -> None:
         """InputError with all mistakes, if there are any."""
         if self.lines:
@@ -139,11 +147,11 @@ def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
     for name in ("tasks", "algorithms", "experts"):
         if not as_list(getattr(grid, name)):
             mistakes.add(name, "there are none")
-    tasks = _tasks(as_list(grid.tasks), mistakes)
-    algorithms = _algorithms(as_list(grid.algorithms), mistakes)
+    tasks = mistakes.sift("tasks", grid.tasks, lambda t: task_preset(t, installed=False).task)
+    algorithms = mistakes.sift("algorithms", grid.algorithms, lambda a: registry.algorithm(a).name)
     dimensions = _dimensions(grid.settings, mistakes)
     seeds = _seeds(grid.seeds, mistakes)
-    experts = [one for one in as_list(grid.experts) if _is_good("experts", one, mistakes)]
+    experts = mistakes.sift("settings", grid.experts, functools.partial(_checked, "experts"))
     for task, algorithm in itertools.product(tasks, algorithms):
         base = task_preset(task, algorithm, installed=False)
         unused = unused_settings(algorithm)
@@ -186,22 +194,6 @@ def _place(config: RunConfig, varied: Sequence[str]) -> str:
     return "/".join(re.sub(r"[^\w.=-]+", "_", part) for part in parts)
 
 
-def _tasks(tasks: list[Any], mistakes: Mistakes) -> list[str]:
-    ids = []
-    for task in tasks:
-        with mistakes.caught("tasks"):
-            ids.append(task_preset(task, installed=False).task)
-    return ids
-
-
-def _algorithms(names: list[Any], mistakes: Mistakes) -> list[str]:
-    known = registry.names()
-    for name in names:
-        if name not in known:
-            mistakes.add("algorithms", f"{shortened(name)}, expected one of {', '.join(known)}")
-    return [name for name in names if name in known]
-
-
 def _seeds(seeds: Values, mistakes: Mistakes) -> list[int]:
     if isinstance(seeds, int) and seeds > MOST_SEEDS:
         mistakes.add("seeds", f"{shortened(seeds)}, expected at most {MOST_SEEDS}")
@@ -232,15 +224,12 @@ def _dimensions(settings: Mapping[str, Any], mistakes: Mistakes) -> dict[str, li
             values = [value]
         if not values:
             mistakes.add("settings", f"{name} is an empty list, expected at least one value")
-        good = [one for one in values if _is_good(name, one, mistakes)]
-        if good:
+        if good := mistakes.sift("settings", values, functools.partial(_checked, name)):
             dimensions[name] = good
     return dimensions
 
 
-def _is_good(name: str, value: Any, mistakes: Mistakes) -> bool:
-    """Whether a value is good by itself; combinations of settings are checked in each run."""
-    with mistakes.caught("settings"):
-        with_settings(RunConfig("Pendulum-v1"), {"algorithm": "ppo", name: value})
-        return True
-    return False
+def _checked(name: str, value: Any) -> Any:
+    """A value that is good by itself; combinations of settings are checked in each run."""
+    with_settings(RunConfig("Pendulum-v1"), {"algorithm": "ppo", name: value})
+    return value
