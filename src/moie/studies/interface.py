@@ -62,8 +62,7 @@ def _study(
     **dimensions: Values | None,
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
     """Folder, declaration, all its runs, and the chosen ones."""
-    from moie.studies.declaration import Study, plan
-    from moie.studies.subset import part
+    from moie.studies.declaration import Study, part, plan
     from moie.studies.toml_file import load as load_study
 
     if isinstance(study, Study):
