@@ -108,7 +108,10 @@ def trpo(make: Make, floor: Floor = no_floor) -> Method:
     return _method(make, floor, lambda config, policy: (), learn)
 
 
-PPO, PPO_DIFFPROTO = ppo(network), ppo(mixture)
-TRPO, TRPO_LINEAR, TRPO_DIFFPROTO = trpo(network), trpo(linear), trpo(mixture)
+PPO = ppo(network)
+TRPO = trpo(network)
+TRPO_LINEAR = trpo(linear)
+PPO_DIFFPROTO = ppo(mixture)
+TRPO_DIFFPROTO = trpo(mixture)
 PPO_DIFFPROTO_ENTROPY = ppo(mixture, falling_floor)
 TRPO_DIFFPROTO_ENTROPY = trpo(mixture, falling_floor)
