@@ -84,5 +84,6 @@ def test_policy_by_hand():
     state = jnp.ones(1)
     assert float(policy.activation(state)[0]) == pytest.approx(0.5)
     assert float(policy.membership(state)[0]) == pytest.approx(1 / 3)
+    assert float(policy.default_share(state)) == pytest.approx(2 / 3)
     assert float(policy.mean(state)[0]) == pytest.approx(1.0)
     assert policy.n_parameters == 4

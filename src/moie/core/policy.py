@@ -87,6 +87,10 @@ class MixturePolicy(GaussianPolicy):
         """psi (eq. 1): each expert's share of the action."""
         return membership_of(self.strength(state))
 
+    def default_share(self, state: Float[Array, " d"]) -> Float[Array, ""]:
+        """The membership that no expert claims; near one on unfamiliar ground."""
+        return 1.0 / (jnp.sum(self.strength(state)) + 1.0)
+
     def mean(self, state: Float[Array, " d"]) -> Float[Array, " A"]:
         """M psi(s): the default action is zero and adds nothing."""
         return self.membership(state) @ self.actions
