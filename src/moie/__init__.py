@@ -31,36 +31,11 @@ if TYPE_CHECKING:
     from moie.studies.interface import StudyRuns, compare, study, study_status
 
 __version__ = "0.1.0"
-__all__ = [
-    "Callback",
-    "ClusterError",
-    "DivergenceError",
-    "EnvironmentFault",
-    "Explanation",
-    "FileError",
-    "Grid",
-    "InputError",
-    "Measured",
-    "MixturePolicy",
-    "MoieError",
-    "Policy",
-    "Run",
-    "Stopped",
-    "Study",
-    "StudyRuns",
-    "callbacks",
-    "compare",
-    "evaluate",
-    "explain",
-    "load",
-    "prune",
-    "resume",
-    "show",
-    "study",
-    "study_status",
-    "tasks",
-    "train",
-]
+__all__ = ["Run", "evaluate", "explain", "load", "prune", "resume", "show", "tasks", "train"]
+__all__ += ["Callback", "Explanation", "Measured", "MixturePolicy", "Policy", "callbacks"]
+__all__ += ["Grid", "Study", "StudyRuns", "compare", "study", "study_status"]
+__all__ += ["ClusterError", "DivergenceError", "EnvironmentFault", "FileError", "InputError"]
+__all__ += ["MoieError", "Stopped"]
 _HOMES = {
     "api": "Run evaluate explain load prune resume show tasks train",
     "errors": "ClusterError DivergenceError EnvironmentFault FileError InputError MoieError "

@@ -1,16 +1,5 @@
 """The errors that a user can do something about. The command line prints each in one line and exits
-with code 2.
-
-    MoieError
-      InputError            bad input
-        Busy                another process is working on the run
-        FileError           a file is missing, damaged or cannot be written
-        ClusterError        Ray does not start, cannot be reached or keeps dying
-        DivergenceError     learning produced numbers that are not finite
-        EnvironmentFault    the environment raised, or returned something unusable
-
-`Stopped` stands apart: it is what Ctrl-C raises, not an error.
-"""
+with code 2. `Stopped` stands apart: it is what Ctrl-C raises, not an error."""
 
 from typing import Any
 
@@ -70,3 +59,9 @@ def shortened(value: object, most: int = 100) -> str:
     except (ValueError, RecursionError):  # a number with thousands of digits, a list without end
         text = f"a very large {type(value).__name__}"
     return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
+def require(condition: object, name: str, value: object, expected: str) -> None:
+    """Fail with a line that names the thing, its value and what was expected."""
+    if not condition:
+        raise InputError(f"{name} is {shortened(value)}, expected {expected}")

@@ -22,14 +22,8 @@ LARGEST = 2**30
 PART = ".moie-part"
 """Ending of the names of files and folders that are not complete yet."""
 DAMAGE = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-    MemoryError,
+    *(OSError, ValueError, LookupError, TypeError, AttributeError),
+    *(OverflowError, RecursionError, MemoryError),
 )
 """Errors that reading damaged content may raise."""
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from moie.core.advantage import gae
+from moie.core.batch import Batch
 from moie.core.gaussian import mean_shift
 from moie.core.policy import MixturePolicy
 from moie.core.selection import KEPT, compress, swap_objective
@@ -42,15 +43,10 @@ def evaluate(given: dict) -> dict:
         given["compress_bound"],
         given["reweight_bound"],
     )
-    advantages = gae(
-        given["values"],
-        given["next_values"],
-        given["rewards"],
-        given["terminated"] > 0,
-        given["episode_end"] > 0,
-        given["discount"],
-        given["gae_lambda"],
-    )
+    ends = (given["terminated"] > 0, given["episode_end"] > 0)
+    batch = Batch(states, states, taken, given["rewards"], *ends)
+    values = (given["values"], given["next_values"])
+    advantages = gae(batch, *values, given["discount"], given["gae_lambda"])
     return {
         "activation": jax.vmap(policy.activation)(states),
         "membership": jax.vmap(policy.membership)(states),

@@ -5,24 +5,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moie.core import critic
 from moie.core.advantage import gae, standardise
+from moie.core.batch import Batch
 from moie.core.entropy import NO_FLOOR, EntropyFloor
+from moie.core.network import make_twins, smaller_value
 from moie.core.policy import MixturePolicy
 
 
 def test_gae_tells_termination_from_truncation():
     # discount 0.5, decay 0.5, so that later errors count a quarter a step.
     # Errors: 1 + 0.5*2 - 1 = 1;  1 + 0 - 1 = 0 (terminated);  1 + 0.5*4 - 1 = 2 (cut: bootstraps).
-    advantages = gae(
-        values=jnp.ones(3),
-        next_values=jnp.asarray([2.0, 3.0, 4.0]),
+    anything = jnp.zeros((3, 1))
+    batch = Batch(
+        states=anything,
+        next_states=anything,
+        taken=anything,
         rewards=jnp.ones(3),
         terminated=jnp.asarray([False, True, False]),
         episode_end=jnp.asarray([False, True, True]),
-        discount=0.5,
-        decay=0.5,
     )
+    next_values = jnp.asarray([2.0, 3.0, 4.0])
+    advantages = gae(batch, jnp.ones(3), next_values, discount=0.5, decay=0.5)
     np.testing.assert_allclose(advantages, [1.0 + 0.25 * 0.0, 0.0, 2.0])
 
 
@@ -44,10 +47,10 @@ def test_entropy_floor_has_two_phases():
 
 
 def test_critic_is_the_smaller_of_two_and_starts_as_the_paper_says():
-    twins = critic.make_twins(3, (64, 64), key=jax.random.key(0))
+    twins = make_twins(3, (64, 64), key=jax.random.key(0))
     state = jnp.asarray([0.3, -0.2, 0.9])
     both = jax.vmap(lambda network: network(state))(twins)
-    assert float(critic.value(twins, state)) == float(both.min())
+    assert float(smaller_value(twins, state)) == float(both.min())
     assert both[0] != both[1]
     first = np.asarray(twins.matrices[0])
     limit = 5 / 3 * np.sqrt(6 / (3 + 64))

@@ -25,6 +25,11 @@ LONG, WALK, TROUBLE = (f"tests.probes:{name}-v0" for name in ("Long", "Walk", "T
 N_STEPS = 128
 
 
+def pids(pool: Pool) -> list[int]:
+    """Process numbers of the workers."""
+    return [worker.process.pid for worker in pool.workers]
+
+
 def job(number: int, max_steps: int, iteration: int = 0) -> Job:
     return Job(5, Purpose.TRAINING, iteration, number, max_steps)
 
@@ -102,7 +107,7 @@ def test_an_evaluation_is_put_aside_for_the_batch() -> None:
         expected = content(collected(pool, other, jobs))
     with pool_of(task, 1) as pool:
         pool.queue(other, jobs)
-        wait_a_moment(pool, 30, until=lambda: bool(pool._crew.workers[0].patient))
+        wait_a_moment(pool, 30, until=lambda: bool(pool.workers[0].patient))
         assert content(sample(pool, policy, job, 3), 3) == batch
         assert not pool.are_done(jobs)
         assert content(pool.collect(jobs)) == expected
@@ -116,7 +121,7 @@ def test_where_there_can_be_one_environment_only_the_batch_waits() -> None:
         expected = content(collected(pool, policy, jobs))
     with pool_of("tests.probes:Single-v0", 1) as pool:
         pool.queue(policy, jobs)
-        wait_a_moment(pool, 30, until=lambda: bool(pool._crew.workers[0].patient))
+        wait_a_moment(pool, 30, until=lambda: bool(pool.workers[0].patient))
         assert content(sample(pool, policy, job, 3), 3) == batch
         assert content(pool.collect(jobs)) == expected
         assert pool.replaced == 0
@@ -144,8 +149,8 @@ def test_a_worker_killed_with_an_evaluation_put_aside_changes_nothing() -> None:
     killed: list[int] = []
 
     def kill() -> None:
-        if not killed and pool._crew.workers[0].urgent and pool._crew.workers[0].patient:
-            killed.append(pool.pids[0])
+        if not killed and pool.workers[0].urgent and pool.workers[0].patient:
+            killed.append(pids(pool)[0])
             os.kill(killed[0], signal.SIGKILL)
 
     with pool_of(task, 1) as pool:
@@ -153,7 +158,7 @@ def test_a_worker_killed_with_an_evaluation_put_aside_changes_nothing() -> None:
         expected = content(collected(pool, other, jobs))
     with pool_of(task, 1, check=lambda: kill()) as pool:
         pool.queue(other, jobs)
-        wait_a_moment(pool, 30, until=lambda: bool(pool._crew.workers[0].patient))
+        wait_a_moment(pool, 30, until=lambda: bool(pool.workers[0].patient))
         assert content(sample(pool, policy, job, 30), 30) == batch
         assert content(pool.collect(jobs)) == expected
         assert pool.replaced == len(killed) == 1
@@ -255,7 +260,7 @@ def test_workers_that_are_killed_change_nothing() -> None:
         """The first worker at once, while it starts; then one a second, in an episode or idle."""
         due = len(killed) + 0.0 if killed else -1.0
         if len(killed) < 4 and time.monotonic() - began > due:
-            killed.append(pool.pids[len(killed) % 2])
+            killed.append(pids(pool)[len(killed) % 2])
             os.kill(killed[-1], signal.SIGKILL)
 
     began = time.monotonic()
@@ -266,17 +271,17 @@ def test_workers_that_are_killed_change_nothing() -> None:
             if len(killed) == 4:
                 break
         batches.append(content(sample(pool, tiny.policy(task), job, N_STEPS)))
-        pids = pool.pids
+        last = pids(pool)
     assert len(killed) == pool.replaced == 4
     assert set(batches) == {expected}
-    assert not set(pids) & set(killed)
+    assert not set(last) & set(killed)
 
 
 def test_a_worker_that_dies_idle_is_replaced() -> None:
     policy = tiny.policy(WALK)
     with pool_of(WALK, 2) as pool:
         first = content(sample(pool, policy, job, N_STEPS))
-        for pid in pool.pids:
+        for pid in pids(pool):
             os.kill(pid, signal.SIGKILL)
         time.sleep(0.2)
         pool.queue(policy, [evaluation(0)])
@@ -333,7 +338,7 @@ import sys
 from tests import tiny
 from tests.rollout.test_pool import *
 with pool_of(TROUBLE, 2) as pool:
-    print(*pool.pids, flush=True)
+    print(*(worker.process.pid for worker in pool.workers), flush=True)
     sample(pool, tiny.policy(TROUBLE), job, 10**6)
 """
     variables = tiny.environment(**{probes.TROUBLE: probes.trouble("hang", "any", 1, marker)})

@@ -174,7 +174,7 @@ def test_all_mistakes_come_at_once() -> None:
     expected = (
         "sedes: unknown; did you mean seeds?",
         "tasks: unknown environment 'hoper'; nearest: hopper",
-        "algorithms: 'ppoo', expected one of moie, crisp",
+        "algorithms: algorithm is 'ppoo', expected one of moie, crisp",
         "settings: unknown setting 'temprature'; did you mean temperature",
         "settings: temperature is 'warm', expected a value of type float",
         "settings: seed is a dimension of its own: write seeds = ...",
@@ -195,7 +195,7 @@ def test_all_mistakes_come_at_once() -> None:
         ("tasks = 'pendulum'\nseeds = 0", "seeds: 0, expected how many (3) or which"),
         ("tasks = 'pendulum'\nseeds = [-1]", "seeds: [-1], expected how many"),
         ("tasks = 'pendulum'\nseeds = 'two'", "seeds: 'two', expected a whole number"),
-        ("tasks = 'pendulum'\nexperts = []", "experts: an empty list"),
+        ("tasks = 'pendulum'\nexperts = []", "experts: there are none"),
         ("tasks = 'pendulum'\nalgorithms = []", "algorithms: there are none"),
         ("tasks = 'pendulum'\nname = 'a/b'", "name: 'a/b', expected letters"),
         ("tasks = 'pendulum'\ndescription = 3", "description: 3, expected a text"),

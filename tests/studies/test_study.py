@@ -22,7 +22,7 @@ from moie.comparison import curves
 from moie.environments import specs
 from moie.studies import status as status_of
 from moie.studies.cluster import ray_cluster, supervisor
-from moie.studies.cluster.job import Assignment, work
+from moie.studies.cluster.job import work
 from tests import probes, tiny
 from tests.simulators import needs
 from tests.studies.processes import (
@@ -382,7 +382,7 @@ def test_a_task_that_only_the_user_has_registered(tmp_path: Path) -> None:
     spec = specs.pack("Mine-v0")
     del gym.registry["Mine-v0"]
     try:
-        outcome = work(Assignment(tmp_path / "run", planned.config, spec, 1, 300.0))
+        outcome = work(tmp_path / "run", planned.config, spec, 1, 300.0)
         assert (outcome.end, outcome.error) == ("done", "")
     finally:
         gym.registry.pop("Mine-v0", None)

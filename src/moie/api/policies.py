@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from moie.errors import InputError
+from moie.errors import InputError, require
 from moie.stopping import stoppable
 from moie.terminal import printable
 
@@ -42,7 +42,6 @@ def find_task(name: str, given: str | None, trust_task: bool, path: str | os.Pat
     registers it. A module that only the file names is imported with the user's consent,
     `trust_task`, unless it is one of ours or loaded already."""
     from moie.environments import consent, tasks
-    from moie.learn.config import require
 
     bare = tasks.bare(name)
     if given is not None:
@@ -98,7 +97,6 @@ def evaluate(
 
 def _settings(episodes: int, seed: int, loss: float, workers: int | None, **options: Any) -> Any:
     from moie.explanation.write import Settings
-    from moie.learn.config import require
     from moie.runs.config import whole
     from moie.runs.machinery import n_workers
 
@@ -138,7 +136,6 @@ def explain(
         quiet: show no progress.
     """
     from moie.explanation.write import explain_run
-    from moie.learn.config import require
     from moie.present.stages import Stages
 
     require(actions in ("mean", "sampled"), "actions", actions, "mean or sampled")

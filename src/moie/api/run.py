@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from moie.api import policies
 from moie.errors import InputError
 
-if TYPE_CHECKING:
-    from typing import Unpack
+P = ParamSpec("P")
+R = TypeVar("R")
 
-    from moie.api.options import EvaluateOptions, ExplainOptions, PruneOptions, ResumeOptions
-    from moie.explanation.facts.schema import Pruning
+if TYPE_CHECKING:
+    from moie.api.training import resume as _resume
     from moie.policy.base import Policy
-    from moie.runs.truth import Measured
+else:
+
+    def _resume(path: Path, **options: Any) -> Run:
+        from moie.api.training import resume
+
+        return resume(path, **options)
+
+
+def _method(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Run, P], R]:
+    """A function of a run's path, with all its options, as a method of the run."""
+
+    @functools.wraps(function)
+    def method(run: Run, *given: P.args, **options: P.kwargs) -> R:
+        return function(run.path, *given, **options)
+
+    return method
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,24 +77,13 @@ class Run:
             warnings.warn(f"{file}: {'; '.join(metrics.problems)}", stacklevel=2)
         return metrics.rows
 
-    def resume(self, **options: Unpack[ResumeOptions]) -> Run:
-        """Continue the run where it stopped. See `moie.resume`."""
-        from moie.api.training import resume
-
-        return resume(self.path, **options)
-
-    def show(self) -> str:
-        """The policy as a program of IF blocks: `print` it."""
-        return policies.show(self.path)
-
-    def evaluate(self, **options: Unpack[EvaluateOptions]) -> Measured:
-        """Measure the policy. See `moie.evaluate`."""
-        return policies.evaluate(self.path, **options)
-
-    def explain(self, **options: Unpack[ExplainOptions]) -> Path:
-        """Write a report about the policy and return its path. See `moie.explain`."""
-        return policies.explain(self.path, **options)
-
-    def prune(self, **options: Unpack[PruneOptions]) -> tuple[Pruning, Path]:
-        """Remove the experts that the policy does not need. See `moie.prune`."""
-        return policies.prune(self.path, **options)
+    resume = _method(_resume)
+    """Continue the run where it stopped. See `moie.resume`."""
+    show = _method(policies.show)
+    """The policy as a program of IF blocks: `print` it."""
+    evaluate = _method(policies.evaluate)
+    """Measure the policy. See `moie.evaluate`."""
+    explain = _method(policies.explain)
+    """Write a report about the policy and return its path. See `moie.explain`."""
+    prune = _method(policies.prune)
+    """Remove the experts that the policy does not need. See `moie.prune`."""

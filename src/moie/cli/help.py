@@ -8,6 +8,7 @@ import shutil
 import textwrap
 import types
 import typing
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,27 +47,21 @@ class Option:
     """One option, or one positional argument, as the help shows it."""
 
     name: str
-    hint: Any
-    text: str
-    default: Any
-    is_positional: bool = False
+    left: str
+    """The option as it is typed."""
+    right: str
+    """Its meaning and its default."""
+    is_positional: bool
 
-    @property
-    def left(self) -> str:
-        """The option as it is typed."""
-        if self.is_positional:
-            return _annotated(self.hint, "metavar") or self.name.upper()
-        flag = f"--{self.name.replace('_', '-')}"
-        kind = _plain(self.hint)
-        if kind is bool:
-            return f"{flag} / --no-{flag[2:]}"
-        return f"{flag} {_annotated(self.hint, 'metavar') or _word(kind)}"
 
-    @property
-    def right(self) -> str:
-        """Its meaning and its default."""
-        shown = _shown(self.default)
-        return " ".join(f"{self.text} {f'(default: {shown})' if shown else ''}".split())
+def _typed(name: str, hint: Any, is_positional: bool) -> str:
+    """An option as it is typed."""
+    if is_positional:
+        return _annotated(hint, "metavar") or name.upper()
+    flag, kind = name.replace("_", "-"), _plain(hint)
+    if kind is bool:
+        return f"--{flag} / --no-{flag}"
+    return f"--{flag} {_annotated(hint, 'metavar') or _word(kind)}"
 
 
 def _shown(default: Any) -> str:
@@ -120,8 +115,9 @@ def _docstrings(kind: type) -> dict[str, str]:
     return texts
 
 
-def options_of(kind: type, values: object = None) -> list[Option]:
-    """Options of a dataclass except those that are dataclasses; defaults are those of `values`."""
+def options_of(kind: type, values: object = None, by_task: Container[str] = ()) -> list[Option]:
+    """Options of a dataclass except those that are dataclasses; defaults are those of `values`.
+    `by_task`: names of those whose default is not known before the task is."""
     texts, hints = _docstrings(kind), typing.get_type_hints(kind, include_extras=True)
     options = []
     # Inherited options come last.
@@ -131,8 +127,11 @@ def options_of(kind: type, values: object = None) -> list[Option]:
             continue
         text = texts.get(field.name) or _annotated(hint, "help", "documentation")
         default = field.default if values is None else getattr(values, field.name)
+        shown = "depends on the task" if field.name in by_task else _shown(default)
+        right = " ".join(f"{text} {f'(default: {shown})' if shown else ''}".split())
         is_positional = field.default is dataclasses.MISSING and kind is not RunConfig
-        options.append(Option(field.name, hint, text, default, is_positional))
+        left = _typed(field.name, hint, is_positional)
+        options.append(Option(field.name, left, right, is_positional))
     return options
 
 
@@ -171,16 +170,14 @@ def command_help(command: str, kind: type) -> str:
 
 def train_help(task: str | None, config: RunConfig) -> str:
     """The help of `moie train`: the most used options first, then all others by subject."""
-    learner = config.learner
-    parts: dict[str, list[Option]] = {"config": options_of(RunConfig, config)}
+    learner, by_task = config.learner, BY_TASK if task is None else ()
+    parts: dict[str, list[Option]] = {"config": options_of(RunConfig, config, by_task)}
     first = options_of(EvaluationConfig, config.evaluation) + options_of(LearnerConfig, learner)
     for item in dataclasses.fields(learner):
         part = getattr(learner, item.name)
         if dataclasses.is_dataclass(part):
-            parts[item.name] = options_of(type(part), part)
+            parts[item.name] = options_of(type(part), part, by_task)
     parts["train"] = [one for one in options_of(Train) if one.name != "config"]
-    if task is None:
-        parts = {name: [_by_task(one) for one in options] for name, options in parts.items()}
     known = {one.name: one for options in (first, *parts.values()) for one in options}
     sections = {"Most used options": [known[name] for name in FIRST]}
     for name, options in parts.items():
@@ -191,8 +188,3 @@ def train_help(task: str | None, config: RunConfig) -> str:
     else:
         about += f" The defaults shown are those for {config.task} with {learner.algorithm}."
     return _page(f"moie train {task or 'TASK'} [options]", about, sections)
-
-
-def _by_task(option: Option) -> Option:
-    default = "depends on the task" if option.name in BY_TASK else option.default
-    return dataclasses.replace(option, default=default)

@@ -2,15 +2,15 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
+
+from moie.core.batch import Batch
 
 
 def gae(
+    batch: Batch,
     values: Float[Array, " N"],
     next_values: Float[Array, " N"],
-    rewards: Float[Array, " N"],
-    terminated: Bool[Array, " N"],
-    episode_end: Bool[Array, " N"],
     discount: float | Float[Array, ""],
     decay: float | Float[Array, ""],
 ) -> Float[Array, " N"]:
@@ -18,17 +18,15 @@ def gae(
     an episode that is cut or timed out ends its sum, but bootstraps from the next state.
 
     Args:
+        batch: its rewards and ends of episodes count.
         values: of each state.
         next_values: of the state that followed it, also across an episode's end.
-        rewards: for each step.
-        terminated: the step led to a terminal state.
-        episode_end: last step of its episode, for whatever reason.
         discount: gamma.
         decay: lambda.
     """
-    bootstrap = jnp.where(terminated, 0.0, next_values)
-    errors = rewards + discount * bootstrap - values
-    keep = jnp.where(episode_end, 0.0, discount * decay)
+    bootstrap = jnp.where(batch.terminated, 0.0, next_values)
+    errors = batch.rewards + discount * bootstrap - values
+    keep = jnp.where(batch.episode_end, 0.0, discount * decay)
 
     def backwards(later, row):
         error, kept = row

@@ -15,5 +15,5 @@ class Batch(NamedTuple):
     next_states: Float[Array, "N d"]
     taken: Float[Array, "N A"]
     rewards: Float[Array, " N"]
-    terminated: Bool[Array, " N"]
-    episode_end: Bool[Array, " N"]
+    terminated: Bool[Array, " N"]  # the step led to a terminal state
+    episode_end: Bool[Array, " N"]  # last step of its episode, for whatever reason

@@ -1,14 +1,52 @@
-"""The policies that the paper compares with: a tanh network and a linear map, for ONE state.
-
-Both are Gaussians whose standard deviation does not depend on the state.
+"""For ONE state (callers `vmap`): tanh networks, the value function (used while learning only), and
+the policies that the paper compares with, a network and a linear map. Both are Gaussians whose
+standard deviation does not depend on the state.
 """
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from moie.core import gaussian
-from moie.core.perceptron import Perceptron
 from moie.core.policy import GaussianPolicy
+
+TANH_GAIN = 5.0 / 3.0
+
+
+class Perceptron(eqx.Module):
+    """A multilayer perceptron, Xavier-uniform weights, zero biases."""
+
+    matrices: tuple[Float[Array, "_out _in"], ...]
+    biases: tuple[Float[Array, " _out"], ...]
+
+    def __init__(self, sizes: tuple[int, ...], last_gain: float = 1.0, *, key: PRNGKeyArray):
+        """`sizes`: of the input, the hidden layers and the output."""
+        keys = jax.random.split(key, len(sizes) - 1)
+        gains = (TANH_GAIN,) * (len(sizes) - 2) + (last_gain,)
+        matrices, biases = [], []
+        for k, gain, fan_in, fan_out in zip(keys, gains, sizes[:-1], sizes[1:], strict=True):
+            limit = gain * (6.0 / (fan_in + fan_out)) ** 0.5
+            matrices.append(jax.random.uniform(k, (fan_out, fan_in), minval=-limit, maxval=limit))
+            biases.append(jnp.zeros(fan_out))
+        self.matrices, self.biases = tuple(matrices), tuple(biases)
+
+    def __call__(self, given: Float[Array, " _in"]) -> Float[Array, " _out"]:
+        hidden = given
+        for matrix, bias in zip(self.matrices[:-1], self.biases[:-1], strict=True):
+            hidden = jnp.tanh(matrix @ hidden + bias)
+        return self.matrices[-1] @ hidden + self.biases[-1]
+
+
+def make_twins(n_features: int, hidden: tuple[int, ...], *, key: PRNGKeyArray) -> Perceptron:
+    """The value function: two independent networks as one module with a leading axis of two."""
+    sizes = (n_features, *hidden, 1)
+    return jax.vmap(lambda k: Perceptron(sizes, key=k))(jax.random.split(key))
+
+
+def smaller_value(twins: Perceptron, state: Float[Array, " d"]) -> Float[Array, ""]:
+    """The smaller of the two estimates: overestimation is what hurts."""
+    return jnp.min(jax.vmap(lambda network: network(state))(twins))
 
 
 class NetworkPolicy(GaussianPolicy):

@@ -33,13 +33,11 @@ def unchanged(policy: MixturePolicy) -> Selection:
 
 
 class Swap(eqx.Module):
-    """Result of `swap_prototypes`: what was kept, and the number of swaps to start from next."""
+    """The same after `swap_prototypes`, and the number of swaps to start from next."""
 
     policy: MixturePolicy
     rows: Int[Array, " K"]
     n_swaps: Scalar
-    objective: Scalar
-    mean_shift: Scalar
 
 
 def seed_prototypes(
@@ -110,7 +108,6 @@ def swap_prototypes(
     *,
     n_candidates: int,
     runners_up: int = 3,
-    coverage: Float[Array, " N"] | None = None,
     key: PRNGKeyArray,
 ) -> Swap:
     """swapClusters: random search for prototypes that spread and cover better (section 5.2.1).
@@ -128,14 +125,12 @@ def swap_prototypes(
         n_swaps: where to start; a float that the caller keeps between iterations.
         n_candidates: lists to score in each try.
         runners_up: of the objective.
-        coverage: of each state, low ones are put in first; h2, the sum of activations, without.
         key: of the random search.
     """
     search = Search.of(policy, states, anchor)
     present = search.kernel[len(states) :]
     membership = jnp.sum(membership_of(anchor.strength), axis=0)
-    if coverage is None:
-        coverage = jnp.sum(present, axis=0)
+    coverage = jnp.sum(present, axis=0)
     rows, swaps = best_rows(
         search,
         rank_log_odds(jnp.argsort(membership), states.dtype),
@@ -160,8 +155,6 @@ def swap_prototypes(
         jax.tree.map(partial(jnp.where, accept), swapped, policy),
         jnp.where(accept, rows, KEPT),
         jnp.where(accept, jnp.minimum(swaps * 1.8, float(new.size)), swaps),
-        jnp.where(accept, objective, before),
-        jnp.where(accept, shift, 0.0),
     )
 
 

@@ -39,6 +39,5 @@ def check_consent(task: str, trust_task: bool, path: str | os.PathLike[str]) -> 
 
 def resume_command(path: str | os.PathLike[str], task: str) -> str:
     """The command that continues a run."""
-    return f"moie resume {shlex.quote(str(path))}" + (
-        " --trust-task" if unfamiliar_module(task) else ""
-    )
+    trust = " --trust-task" if unfamiliar_module(task) else ""
+    return f"moie resume {shlex.quote(str(path))}{trust}"

@@ -189,18 +189,11 @@ def make(task: str | EnvSpec, render_mode: str | None = None, *, packaged: bool 
             reason = said(error) + place(error)
         raise InputError(f"cannot make {spec.id}: {reason}{remedy}") from error
     if _derives(env, _BULLET):
-        return ClearContacts(env if packaged else _batched(env, spec))
+        from moie.environments import bullet  # PyBullet is only installed on demand
+
+        is_plain = type(env.unwrapped) in bullet.WALKERS and not spec.additional_wrappers
+        return ClearContacts(bullet.BatchedWalker(env) if is_plain and not packaged else env)
     return FreshWorld(env) if _derives(env, _BIPEDAL) else env
-
-
-def _batched(env: gym.Env, spec: EnvSpec) -> gym.Env:
-    from moie.environments.bullet import (  # PyBullet is only installed on demand
-        WALKERS,
-        BatchedWalker,
-    )
-
-    is_plain = type(env.unwrapped) in WALKERS and not spec.additional_wrappers
-    return BatchedWalker(env) if is_plain else env
 
 
 @contextlib.contextmanager

@@ -1,8 +1,9 @@
 """The parts that an algorithm defines: a policy and an update. Everything else is shared, see
 `learn.learner`; facts about each algorithm that need no jax are in `learn.registry`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -59,38 +60,7 @@ class Keys(NamedTuple):
         return cls(*jax.random.split(key, 3))
 
 
-@runtime_checkable
-class Start(Protocol):
-    """Makes the first policy, and what the algorithm keeps beside it."""
-
-    def __call__(
-        self, config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
-    ) -> tuple[GaussianPolicy, Any]: ...
-
-
-@runtime_checkable
-class Update(Protocol):
-    """One iteration, from the advantages on. `key` is the iteration's: see `Keys`."""
-
-    def __call__(
-        self,
-        config: LearnerConfig,
-        policy: GaussianPolicy,
-        own: Any,
-        sampled: Sampled,
-        *,
-        key: PRNGKeyArray,
-    ) -> Outcome: ...
-
-
-@runtime_checkable
-class Floor(Protocol):
-    """The entropy floor of an iteration. `falling` is the paper's, `progress` the share of the
-    run's iterations that is done."""
-
-    def __call__(
-        self, config: LearnerConfig, policy: GaussianPolicy, *, progress: Scalar, falling: Scalar
-    ) -> Scalar: ...
+Floor = Callable[..., Scalar]
 
 
 def no_floor(config: LearnerConfig, policy: GaussianPolicy, *, progress, falling) -> Scalar:
@@ -107,6 +77,12 @@ def falling_floor(config: LearnerConfig, policy: GaussianPolicy, *, progress, fa
 class Method:
     """An algorithm's pure functions, compiled as part of one learning step."""
 
-    start: Start
-    update: Update
+    start: Callable[..., tuple[GaussianPolicy, Any]]
+    """(config, n_features, n_actions, *, key) to the first policy, and what the algorithm keeps
+    beside it."""
+    update: Callable[..., Outcome]
+    """(config, policy, own, sampled, *, key): one iteration, from the advantages on. The key is the
+    iteration's, see `Keys`."""
     floor: Floor = no_floor
+    """(config, policy, *, progress, falling) to the entropy floor of an iteration: `progress` is
+    the share of the run's iterations that is done, `falling` the paper's floor."""

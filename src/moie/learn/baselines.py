@@ -2,7 +2,7 @@
 the mixture with prototypes learned by gradient. Everything but policy and update is shared."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,26 +15,10 @@ from moie.core.trust_region import raise_entropy
 from moie.learn.algorithm import Floor, Keys, Method, Outcome, Sampled, falling_floor, no_floor
 from moie.learn.config import LearnerConfig
 from moie.learn.mixture import first_policy
-from moie.learn.policy_gradient import (
-    Objective,
-    Shape,
-    as_it_is,
-    start_ppo,
-    update_ppo,
-    update_trpo,
-)
+from moie.learn.policy_gradient import Objective, as_it_is, start_ppo, update_ppo, update_trpo
 
-
-@runtime_checkable
-class MakePolicy(Protocol):
-    """The first policy."""
-
-    def __call__(
-        self, config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
-    ) -> GaussianPolicy: ...
-
-
-Prepare = Callable[[GaussianPolicy, Sampled], GaussianPolicy]
+Make = Callable[..., GaussianPolicy]
+"""From (config, n_features, n_actions, *, key) to the first policy."""
 PROTOTYPE_NOISE = 0.1
 """Standard deviation, in the learner's features, around the first state."""
 
@@ -64,10 +48,9 @@ def mixture(
     return first_policy(settings, n_actions, prototypes, jnp.ones(settings.experts))
 
 
-def around_first_state(policy: GaussianPolicy, sampled: Sampled) -> GaussianPolicy:
+def around_first_state(policy: MixturePolicy, sampled: Sampled) -> MixturePolicy:
     """Move the prototypes to the first state before the first update. All actions are zero, so the
     policy does the same as before."""
-    assert isinstance(policy, MixturePolicy)
     shift = jnp.where(sampled.iteration == 0, sampled.states[0], jnp.zeros_like(sampled.states[0]))
     return eqx.tree_at(lambda p: p.prototypes, policy, policy.prototypes + shift[None, :])
 
@@ -82,68 +65,53 @@ def nearest_distances(policy: MixturePolicy, states: Float[Array, "N d"]) -> Flo
     return jax.lax.map(distance, policy.prototypes)
 
 
-def _shape(sampled: Sampled, floor: Floor) -> Shape:
-    """The entropy projection, where the algorithm has a floor."""
-    if floor is no_floor:
-        return as_it_is
-
-    def floored(policy):
-        raised = raise_entropy(policy.log_std, sampled.entropy_floor)
-        return eqx.tree_at(lambda p: p.log_std, policy, raised)
-
-    return floored
-
-
-def ppo(make: MakePolicy, prepare: Prepare, floor: Floor) -> Method:
-    """PPO on a policy."""
+def _method(make: Make, floor: Floor, first_own: Callable, learn: Callable) -> Method:
+    """An algorithm on a policy. `learn` gives the policy after an update, what the algorithm keeps,
+    and facts; `shape`, which it gets, is the entropy projection where there is a floor."""
 
     def start(config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray):
         policy = make(config, n_features, n_actions, key=key)
-        return policy, start_ppo(config.ppo, policy)
+        return policy, first_own(config, policy)
 
     def update(config, policy, own: Any, sampled: Sampled, *, key: PRNGKeyArray) -> Outcome:
-        policy = prepare(policy, sampled)
+        def floored(policy):
+            raised = raise_entropy(policy.log_std, sampled.entropy_floor)
+            return eqx.tree_at(lambda p: p.log_std, policy, raised)
+
+        is_mixture = isinstance(policy, MixturePolicy)
+        policy = around_first_state(policy, sampled) if is_mixture else policy
         objective = Objective.of(policy, sampled.states, sampled.taken, sampled.advantages)
-        shape = _shape(sampled, floor)
-        after, own = update_ppo(config.ppo, policy, own, objective, shape, key=Keys.of(key).ascent)
-        return _outcome(after, own, objective, {})
+        shape = as_it_is if floor is no_floor else floored
+        after, own, facts = learn(config, policy, own, objective, shape, key=Keys.of(key).ascent)
+        distances = nearest_distances(after, sampled.states) if is_mixture else None
+        return Outcome(after, own, objective.divergence_of(after), facts, distances=distances)
 
     return Method(start, update, floor)
 
 
-def trpo(make: MakePolicy, prepare: Prepare, floor: Floor) -> Method:
+def ppo(make: Make, floor: Floor = no_floor) -> Method:
+    """PPO on a policy."""
+
+    def learn(config, policy, own, objective, shape, *, key):
+        return *update_ppo(config.ppo, policy, own, objective, shape, key=key), {}
+
+    return _method(make, floor, lambda config, policy: start_ppo(config.ppo, policy), learn)
+
+
+def trpo(make: Make, floor: Floor = no_floor) -> Method:
     """TRPO on a policy."""
 
-    def start(config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray):
-        return make(config, n_features, n_actions, key=key), ()
+    def learn(config, policy, own, objective, shape, *, key):
+        after, step = update_trpo(config.trpo, policy, objective, shape)
+        return after, own, {"step_fraction": step.fraction}
 
-    def update(config, policy, own: Any, sampled: Sampled, *, key: PRNGKeyArray) -> Outcome:
-        policy = prepare(policy, sampled)
-        objective = Objective.of(policy, sampled.states, sampled.taken, sampled.advantages)
-        after, step = update_trpo(config.trpo, policy, objective, _shape(sampled, floor))
-        return _outcome(after, own, objective, {"step_fraction": step.fraction})
-
-    return Method(start, update, floor)
+    return _method(make, floor, lambda config, policy: (), learn)
 
 
-def _outcome(
-    policy: GaussianPolicy, own: Any, objective: Objective, facts: dict[str, Array]
-) -> Outcome:
-    distances = None
-    if isinstance(policy, MixturePolicy):
-        distances = nearest_distances(policy, objective.states)
-    kl = objective.divergence_of(policy)
-    return Outcome(policy, own, kl, facts, distances=distances)
-
-
-def _untouched(policy: GaussianPolicy, sampled: Sampled) -> GaussianPolicy:
-    return policy
-
-
-PPO = ppo(network, _untouched, no_floor)
-TRPO = trpo(network, _untouched, no_floor)
-TRPO_LINEAR = trpo(linear, _untouched, no_floor)
-PPO_DIFFPROTO = ppo(mixture, around_first_state, no_floor)
-TRPO_DIFFPROTO = trpo(mixture, around_first_state, no_floor)
-PPO_DIFFPROTO_ENTROPY = ppo(mixture, around_first_state, falling_floor)
-TRPO_DIFFPROTO_ENTROPY = trpo(mixture, around_first_state, falling_floor)
+PPO = ppo(network)
+TRPO = trpo(network)
+TRPO_LINEAR = trpo(linear)
+PPO_DIFFPROTO = ppo(mixture)
+TRPO_DIFFPROTO = trpo(mixture)
+PPO_DIFFPROTO_ENTROPY = ppo(mixture, falling_floor)
+TRPO_DIFFPROTO_ENTROPY = trpo(mixture, falling_floor)

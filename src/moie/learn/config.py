@@ -10,14 +10,8 @@ from typing import Annotated, Any
 
 from typing_extensions import Doc
 
-from moie.errors import InputError, shortened
+from moie.errors import require
 from moie.learn import registry
-
-
-def require(condition: bool, name: str, value: object, expected: str) -> None:
-    """Fail with a line that names the setting, its value and what was expected."""
-    if not condition:
-        raise InputError(f"{name} is {shortened(value)}, expected {expected}")
 
 
 def setting(default: Any, is_right: Callable[[Any], bool], expected: str) -> Any:

@@ -116,13 +116,6 @@ def _seed(
     return Selection(swap.policy, jnp.where(swap.rows != KEPT, swap.rows, rows))
 
 
-def _within_range(config: LearnerConfig, sampled: Sampled) -> Sampled:
-    """Experts that are seeded anew take the actions that were taken: those, within the range."""
-    if not config.crisp.in_range:
-        return sampled
-    return eqx.tree_at(lambda one: one.taken, sampled, jnp.clip(sampled.taken, -1.0, 1.0))
-
-
 def update(
     config: LearnerConfig,
     policy: GaussianPolicy,
@@ -141,14 +134,12 @@ def update(
     )
     states, present = sampled.states, seeded.policy
     anchor, bound = Anchor.of(present, states, sampled.taken), bound_at(config, sampled.progress)
+    # Experts that are seeded anew take the actions that were taken: those, within the range.
+    limit = 1.0 if config.crisp.in_range else jnp.inf
+    seeds = eqx.tree_at(lambda s: s.taken, sampled, jnp.clip(sampled.taken, -limit, limit))
+    share = config.crisp.swap_share * bound
     change = change_prototypes(
-        config.selection,
-        present,
-        own.n_swaps,
-        _within_range(config, sampled),
-        anchor,
-        config.crisp.swap_share * bound,
-        key=keys.selection,
+        config.selection, present, own.n_swaps, seeds, anchor, share, key=keys.selection
     )
 
     box = box_of(config, present, log_std_floor(config, present, sampled.progress))

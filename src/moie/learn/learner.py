@@ -11,11 +11,10 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from moie.core import critic as critics
 from moie.core.advantage import gae, standardise
 from moie.core.batch import Batch
 from moie.core.entropy import EntropyFloor
-from moie.core.perceptron import Perceptron
+from moie.core.network import Perceptron, make_twins, smaller_value
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.trust_region import Scalar, ScalarLike
 from moie.learn import registry
@@ -46,14 +45,12 @@ class Report(eqx.Module):
     critic_loss: Scalar
     facts: dict[str, Array]
     """Scalars of the algorithm."""
-    rows: Int[Array, " K"] | None
-    """Row of the batch that each prototype put in came from; `KEPT` where it stayed."""
+    rows: Int[Array, " K"] | None  # this and `distances`: see `Outcome`
     share: Float[Array, " K"] | None
     """Mean membership of each expert over the batch."""
     lead: Float[Array, " K"] | None
     """Share of the batch's states in which the expert's membership is the largest."""
     distances: Float[Array, " K"] | None
-    """Distance of each prototype from the nearest visited state."""
 
 
 def start(
@@ -63,7 +60,7 @@ def start(
     critic_key, run_key, policy_key = jax.random.split(key, 3)
     method = registry.algorithm(config.algorithm).load()
     policy, own = method.start(config, n_features, n_actions, key=policy_key)
-    twins = critics.make_twins(n_features, config.critic.hidden, key=critic_key)
+    twins = make_twins(n_features, config.critic.hidden, key=critic_key)
     return LearnerState(
         policy=policy,
         own=own,
@@ -79,17 +76,9 @@ def evaluate_policy(
     config: LearnerConfig, twins: Perceptron, batch: Batch
 ) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
     """computeGAE: advantages, and the critic's targets by the critic before its fit."""
-    value = jax.vmap(partial(critics.value, twins))
-    values = value(batch.states)
-    advantages = gae(
-        values,
-        value(batch.next_states),
-        batch.rewards,
-        batch.terminated,
-        batch.episode_end,
-        config.critic.discount,
-        config.critic.decay,
-    )
+    value = jax.vmap(partial(smaller_value, twins))
+    values, next_values = value(batch.states), value(batch.next_states)
+    advantages = gae(batch, values, next_values, config.critic.discount, config.critic.decay)
     return advantages, advantages + values
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from moie.errors import InputError, shortened
+from moie.errors import InputError, require
 
 if TYPE_CHECKING:
     from moie.learn.algorithm import Method
@@ -173,20 +173,18 @@ def names() -> tuple[str, ...]:
 
 def algorithm(name: Any) -> Algorithm:
     """The record of an algorithm; InputError where there is none of that name."""
-    if name not in names():
-        raise InputError(f"algorithm is {shortened(name)}, expected one of {', '.join(names())}")
+    require(name in names(), "algorithm", name, f"one of {', '.join(names())}")
     return _known[name]
 
 
 def register(new: Algorithm) -> None:
     """Add an algorithm for as long as this process lives; InputError where it cannot be."""
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", new.name):
-        raise InputError(f"algorithm is {shortened(new.name)}, expected words like 'my-own'")
+    is_name = re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", new.name)
+    require(is_name, "algorithm", new.name, "words like 'my-own'")
     if _known.get(new.name, new) != new:
         raise InputError(f"algorithm {new.name}: there is another one of that name")
     if unknown := sorted(new.uses - OPTIONAL):
         expected = f"some of {', '.join(sorted(OPTIONAL))}"
         raise InputError(f"uses is {', '.join(unknown)}, expected {expected}")
-    if not re.fullmatch(r"[\w.]+:\w+", new.method):
-        raise InputError(f"method is {shortened(new.method)}, expected MODULE:NAME")
+    require(re.fullmatch(r"[\w.]+:\w+", new.method), "method", new.method, "MODULE:NAME")
     _known[new.name] = new

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from moie.core import gaussian
 from moie.core.gaussian import mean_shift
-from moie.core.perceptron import Perceptron
+from moie.core.network import Perceptron
 from moie.core.policy import MixturePolicy
 from moie.core.trust_region import Anchor, PolicyProjection, Scalar, project_actions, project_all
 from moie.learn.config import CriticConfig, LearnerConfig, UpdateConfig
@@ -106,12 +106,12 @@ def _ascend(
     moments: PolicyMoments,
     problem: Problem,
     project: Project,
-    *,
-    learn_weights: bool,
     usable: Callable[[Index], Array] | None = None,
+    *,
     key: PRNGKeyArray,
 ) -> tuple[MixturePolicy, PolicyMoments]:
-    """The scan that both updates share: they differ in how a minibatch is projected."""
+    """The scan that both updates share: they differ in how a minibatch is projected. With `usable`,
+    which says of a minibatch whether to take it, the weights stay."""
 
     def loss(parameters, index):
         trial = eqx.tree_at(lambda p: (p.weights, p.actions, p.log_std), policy, parameters)
@@ -124,7 +124,7 @@ def _ascend(
         actions, action_moments = _step(config.action_rate, slopes[1], moments.actions, actions)
         log_std, std_moments = _step(config.std_rate, slopes[2], moments.log_std, log_std)
         weight_moments = moments.weights
-        if learn_weights:
+        if usable is None:
             weights, weight_moments = _step(config.weight_rate, slopes[0], weight_moments, weights)
         moved = PolicyMoments(weight_moments, action_moments, std_moments)
         new = ((weights, actions, log_std), moved)
@@ -154,9 +154,7 @@ def update_all(
     def project(trial: MixturePolicy, index: Index, near: Problem) -> PolicyProjection:
         return project_all(trial, activation[index], near.anchor, bound, floor)
 
-    policy, moments = _ascend(
-        config.update, policy, moments, problem, project, learn_weights=True, key=key
-    )
+    policy, moments = _ascend(config.update, policy, moments, problem, project, key=key)
     return project_all(policy, activation, problem.anchor, bound, floor), moments
 
 
@@ -183,16 +181,7 @@ def update_actions(
     def usable(index: Index) -> Array:
         return mean_shift(intermediate[index], anchor.means[index], anchor.log_std) < bound
 
-    policy, moments = _ascend(
-        config.update,
-        policy,
-        moments,
-        problem,
-        project,
-        learn_weights=False,
-        usable=usable,
-        key=key,
-    )
+    policy, moments = _ascend(config.update, policy, moments, problem, project, usable, key=key)
     return project_actions(policy, before, membership, anchor, bound, floor), moments
 
 

@@ -21,14 +21,11 @@ class Network(Policy):
     def means(self, states: Array) -> Array:
         hidden = (states - self.feature_mean) / self.feature_scale
         for matrix, bias in zip(self.matrices[:-1], self.biases[:-1], strict=True):
-            hidden = np.tanh(hidden @ matrix.T + bias)
-        return hidden @ self.matrices[-1].T + self.biases[-1]
+            hidden = np.tanh(hidden.dot(matrix.T) + bias)
+        return hidden.dot(self.matrices[-1].T) + self.biases[-1]
 
     def mean_of(self, state: Array) -> Array:
-        hidden = (state - self.feature_mean) / self.feature_scale
-        for matrix, bias in zip(self.matrices[:-1], self.biases[:-1], strict=True):
-            hidden = np.tanh(matrix.dot(hidden) + bias)
-        return self.matrices[-1].dot(hidden) + self.biases[-1]
+        return self.means(state)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -44,8 +41,7 @@ class Linear(Policy):
 
     def means(self, states: Array) -> Array:
         scaled = (states - self.feature_mean) / self.feature_scale
-        return self.default_action + scaled @ self.matrix.T
+        return self.default_action + scaled.dot(self.matrix.T)
 
     def mean_of(self, state: Array) -> Array:
-        scaled = (state - self.feature_mean) / self.feature_scale
-        return self.default_action + self.matrix.dot(scaled)
+        return self.means(state)

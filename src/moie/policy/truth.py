@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from moie.errors import InputError
+from moie.errors import require
 from moie.policy.base import Array
 from moie.policy.mixture import Mixture
 
@@ -102,8 +102,7 @@ class Led(Mixture):
 
 def led(policy: Mixture, n_parts: int) -> Led:
     """The policy that does what its first `n_parts` parts say."""
-    if n_parts < 1:
-        raise InputError(f"n_parts is {n_parts}, expected at least 1")
+    require(n_parts >= 1, "n_parts", n_parts, "at least 1")
     own = {item.name: getattr(policy, item.name) for item in fields(Mixture)}
     return Led(**own, n_parts=n_parts)
 

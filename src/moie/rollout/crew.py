@@ -1,4 +1,4 @@
-"""The workers of a pool: who owes which episode, what came back, who has to be replaced.
+"""The workers of a `Pool`: who owes which episode, what came back, who has to be replaced.
 
 A worker that dies or falls silent is replaced, and its episodes are to be repeated.
 """
@@ -8,7 +8,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from multiprocessing.connection import Connection, wait
+from multiprocessing import Pipe
+from multiprocessing.connection import wait
+from typing import Self
 from weakref import WeakKeyDictionary
 
 from moie.errors import EnvironmentFault, InputError
@@ -29,27 +31,34 @@ class Wanted:
 
 
 class Crew:
-    """The workers of a pool and the episodes that they owe."""
+    """The workers of a pool, and the episodes that they owe; `Pool` decides who does what."""
 
     def __init__(
         self,
         spec: bytes,
-        packaged: bool,
         n_workers: int,
-        timeout: float,
-        check: Callable[[], None],
+        timeout: float = 300.0,
+        check: Callable[[], None] = lambda: None,
+        *,
+        packaged: bool = False,
     ):
-        """The arguments are those of `Pool`."""
+        """`spec` comes from `specs.pack`, `packaged` goes to `tasks.make`. A worker that gives no
+        sign of life for `timeout` seconds is replaced. `check` is called while waiting and may
+        raise."""
         self._make = lambda: Worker(spec, packaged, timeout)
         self._timeout, self._check = timeout, check
         self.workers = [self._make() for _ in range(n_workers)]
         self.wanted: dict[Job, Wanted] = {}
         self.outcomes: dict[Job, Episode | EnvironmentFault] = {}
+        self.waiting: deque[Job] = deque()
+        """Episodes to begin when there is nothing more urgent."""
         self.repeat: deque[Job] = deque()
         """Episodes that were lost with a worker and are still wanted."""
         self.lengths: dict[Purpose, float] = {}
         """The mean length of recent episodes, in steps."""
         self.replaced = 0
+        """Workers that died or hung."""
+        self._bell, self._ringer = Pipe(duplex=False)
         self._lost_idle_seconds = 0.0  # of workers that were replaced
         self._deaths: dict[Job, int] = {}
         self._false_starts = 0
@@ -93,15 +102,27 @@ class Crew:
         for worker in self.workers:
             worker.kill()
         self.workers = []
+        self._bell.close()
+        self._ringer.close()
 
-    def receive(self, bell: Connection) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ring(self) -> None:
+        """End the wait of `receive`; any thread may call this."""
+        self._ringer.send(None)
+
+    def receive(self) -> None:
         """Wait a moment for messages or for the bell, take the messages in, and replace workers
         that died or fell silent."""
         self._check()
         connections = {worker.connection: worker for worker in self.workers}
-        for connection in wait([*connections, bell], timeout=POLL):
-            if connection is bell:
-                bell.recv()
+        for connection in wait([*connections, self._bell], timeout=POLL):
+            if connection is self._bell:
+                self._bell.recv()
                 continue
             worker = connections[connection]  # type: ignore[index]
             try:

@@ -9,11 +9,9 @@ decides nothing, not even whether a run stops: an episode that goes wrong only c
 before it are done and it is still needed.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from multiprocessing import Pipe
 
 from moie.errors import EnvironmentFault
 from moie.policy.base import Policy
@@ -50,41 +48,11 @@ class _Batch:
         return self.order[-1]
 
 
-class Pool:
+class Pool(Crew):
     """Runs episodes on a few worker processes."""
 
-    def __init__(
-        self,
-        spec: bytes,
-        n_workers: int,
-        timeout: float = 300.0,
-        check: Callable[[], None] = lambda: None,
-        *,
-        packaged: bool = False,
-    ):
-        """`spec` comes from `specs.pack`, `packaged` goes to `tasks.make`. A worker that gives no
-        sign of life for `timeout` seconds is replaced. `check` is called while waiting and may
-        raise."""
-        self._crew = Crew(spec, packaged, n_workers, timeout, check)
-        self._waiting: deque[Job] = deque()
-        self._batch: _Batch | None = None
-        self._learning = False
-        self._bell, self._ringer = Pipe(duplex=False)
-
-    @property
-    def pids(self) -> list[int]:
-        """Process numbers of the workers."""
-        return [worker.process.pid for worker in self._crew.workers]
-
-    @property
-    def idle_seconds(self) -> float:
-        """Time that workers had nothing to do, added up over all of them."""
-        return self._crew.idle_seconds
-
-    @property
-    def replaced(self) -> int:
-        """Workers that died or hung."""
-        return self._crew.replaced
+    _batch: _Batch | None = None
+    _learning = False
 
     # --- what is asked for -----------------------------------------------------------------------
 
@@ -101,64 +69,52 @@ class Pool:
         self._advance(batch)
         while batch.remaining > 0:
             self._schedule()
-            self._crew.receive(self._bell)
+            self.receive()
             self._advance(batch)
         self._batch = None
         for job in batch.order:
-            self._crew.forget(job)
-        self._crew.lengths[batch.purpose] = batch.n_done / len(batch.done)
+            self.forget(job)
+        self.lengths[batch.purpose] = batch.n_done / len(batch.done)
         return batch.done
 
     def queue(self, policy: Policy, jobs: Iterable[Job]) -> None:
         """Episodes to run when there is nothing more urgent, the longest first; fetch them with
         `collect`."""
-        jobs = sorted(jobs, key=lambda job: -self._crew.lengths.get(job.purpose, job.max_steps))
-        self._crew.wanted |= {job: Wanted(policy, is_urgent=False) for job in jobs}
-        self._waiting.extend(jobs)
+        jobs = sorted(jobs, key=lambda job: -self.lengths.get(job.purpose, job.max_steps))
+        self.wanted |= {job: Wanted(policy, is_urgent=False) for job in jobs}
+        self.waiting.extend(jobs)
 
     def tend(self, work: Future) -> None:
         """Keep the workers busy with queued episodes until some work of the parent's is done. One
         core is left to that work."""
-        work.add_done_callback(lambda _: self._ringer.send(None))
+        work.add_done_callback(lambda _: self.ring())
         self._learning = True
         try:
             while not work.done():
                 self._schedule()
-                self._crew.receive(self._bell)
+                self.receive()
         finally:
             self._learning = False
 
     def are_done(self, jobs: Iterable[Job]) -> bool:
         """Whether `collect` would neither wait nor raise."""
-        return all(isinstance(self._crew.outcomes.get(job), Episode) for job in jobs)
+        return all(isinstance(self.outcomes.get(job), Episode) for job in jobs)
 
     def collect(self, jobs: list[Job]) -> list[Episode]:
         """Wait for queued episodes, and return them in order."""
         for job in jobs:
-            while job not in self._crew.outcomes:
+            while job not in self.outcomes:
                 self._schedule()
-                self._crew.receive(self._bell)
-        outcomes = [self._crew.outcomes[job] for job in jobs]
+                self.receive()
+        outcomes = [self.outcomes[job] for job in jobs]
         for job in jobs:
-            self._crew.forget(job)
+            self.forget(job)
         episodes: list[Episode] = []
         for outcome in outcomes:
             if isinstance(outcome, EnvironmentFault):
                 raise outcome
             episodes.append(outcome)
         return episodes
-
-    def close(self) -> None:
-        """End all workers."""
-        self._crew.close()
-        self._bell.close()
-        self._ringer.close()
-
-    def __enter__(self) -> "Pool":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # --- the batch -------------------------------------------------------------------------------
 
@@ -170,7 +126,7 @@ class Pool:
         while batch.remaining > 0 and len(batch.done) < len(batch.order):
             number = len(batch.done)
             job = batch.order[number]
-            outcome = self._crew.outcomes.get(job)
+            outcome = self.outcomes.get(job)
             if outcome is None:
                 break
             if isinstance(outcome, Episode):
@@ -180,24 +136,24 @@ class Pool:
             needed = batch.job_of(number, batch.remaining)
             if job == needed:
                 raise outcome
-            self._crew.forget(job)
+            self.forget(job)
             batch.order[number] = needed
-            self._crew.wanted[needed] = Wanted(batch.policy, is_urgent=True)
-            self._crew.repeat.append(needed)
+            self.wanted[needed] = Wanted(batch.policy, is_urgent=True)
+            self.repeat.append(needed)
             break
         if before < len(batch.done) < len(batch.order) and batch.remaining > 0:
             # All episodes before this one are done: how many steps of it are needed is known.
             job = batch.order[len(batch.done)]
-            if batch.remaining < self._crew.lengths.get(job.purpose, 0.0):
-                self._crew.limit(job, batch.remaining)
+            if batch.remaining < self.lengths.get(job.purpose, 0.0):
+                self.limit(job, batch.remaining)
 
     def _missing(self, batch: _Batch) -> tuple[float, int]:
         """Steps of the batch that neither done nor running episodes are expected to give, and how
         many of these run."""
-        expected = self._crew.lengths.get(batch.purpose, 0.0)
+        expected = self.lengths.get(batch.purpose, 0.0)
         missing, running = float(batch.remaining), 0
         for job in batch.order[len(batch.done) :]:
-            outcome = self._crew.outcomes.get(job)
+            outcome = self.outcomes.get(job)
             missing -= outcome.length if isinstance(outcome, Episode) else expected
             running += outcome is None
         return missing, running
@@ -206,37 +162,35 @@ class Pool:
 
     def _schedule(self) -> None:
         """Give the workers what is most urgent. What was lost comes first."""
-        ready = self._crew.ready
-        while ready and self._crew.repeat:
-            self._crew.send(
-                min(ready, key=lambda worker: worker.n_jobs), self._crew.repeat.popleft()
-            )
+        ready = self.ready
+        while ready and self.repeat:
+            self.send(min(ready, key=lambda worker: worker.n_jobs), self.repeat.popleft())
         if self._batch is not None:
             self._extend(self._batch, ready)
         spare = max(1, n_cores() - 1) if self._learning else len(ready)
         spare -= sum(worker.n_jobs > 0 for worker in ready)
         for worker in ready:
-            if self._waiting and worker.n_jobs == 0 and spare > 0:
-                self._crew.send(worker, self._waiting.popleft())
+            if self.waiting and worker.n_jobs == 0 and spare > 0:
+                self.send(worker, self.waiting.popleft())
                 spare -= 1
             # One ahead while there are many, so that no worker waits for the next.
-            if len(worker.patient) == 1 and len(self._waiting) > AHEAD * len(ready):
-                self._crew.send(worker, self._waiting.popleft())
+            if len(worker.patient) == 1 and len(self.waiting) > AHEAD * len(ready):
+                self.send(worker, self.waiting.popleft())
 
     def _extend(self, batch: _Batch, ready: list[Worker]) -> None:
         """Begin further episodes of the batch. More than are expected to be needed only where
         nothing else waits; for the few steps that may be missing at the end, when that is sure."""
-        expected = self._crew.lengths.get(batch.purpose, 0.0)
+        expected = self.lengths.get(batch.purpose, 0.0)
         for depth in range(AHEAD):
             for worker in sorted(ready, key=lambda worker: worker.n_jobs):
                 if len(worker.urgent) != depth:
                     continue
                 missing, running = self._missing(batch)
                 if depth == 0:
-                    wanted = missing > 0.25 * expected or not running or not self._waiting
+                    wanted = missing > 0.25 * expected or not running or not self.waiting
                 else:
                     wanted = expected > 0 and missing > 2 * len(ready) * expected
                 if wanted:
                     job = batch.next_job()
-                    self._crew.wanted[job] = Wanted(batch.policy, is_urgent=True)
-                    self._crew.send(worker, job)
+                    self.wanted[job] = Wanted(batch.policy, is_urgent=True)
+                    self.send(worker, job)

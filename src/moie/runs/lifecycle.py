@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from moie.errors import FileError
-from moie.learn.config import require
+from moie.errors import FileError, require
 from moie.policy.mixture import Mixture
 from moie.runs.config import RunConfig, flat, to_json, with_schedule
 from moie.runs.disk import checkpoint, metrics

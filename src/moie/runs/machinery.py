@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from moie.errors import Stopped, StoppedByCallback
-from moie.learn.config import require
+from moie.errors import Stopped, StoppedByCallback, require
 from moie.learn.runtime import prepare
 from moie.runs.config import whole
 from moie.runs.progress import Progress

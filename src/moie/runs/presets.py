@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from moie.environments import spaces, tasks
 from moie.environments.catalogue import TASKS
+from moie.errors import require
 from moie.learn import registry
-from moie.learn.config import LearnerConfig, PolicyConfig, require
+from moie.learn.config import LearnerConfig, PolicyConfig
 from moie.runs.config import RunConfig
 
 SCALED_TEMPERATURE = 2.7

@@ -4,7 +4,7 @@ import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from moie.comparison import collect, curves
 from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT
@@ -21,39 +21,17 @@ from moie.studies.progress import StudyProgress
 from moie.studies.status import RunStatus, check_folder, look, misfits
 
 
-class RunSettings(TypedDict):
-    """The settings of a run that differ from those of the first run."""
-
-    run: str
-    settings: dict[str, Any]
-
-
-class StudyFile(TypedDict):
-    """The content of study.json."""
-
-    format: str
-    name: str
-    description: str
-    settings: dict[str, Any]
-    """All settings of the first run."""
-    runs: list[RunSettings]
-
-
-def declaration(study: Study, planned: list[Planned]) -> StudyFile:
-    """The study, with every setting of every run."""
+def declaration(study: Study, planned: list[Planned]) -> dict[str, Any]:
+    """The content of study.json: the study, all settings of its first run, and of each run those
+    that differ."""
     settings = [flat(json.loads(json.dumps(to_json(one.config)))) for one in planned]
     first = settings[0]
-    runs: list[RunSettings] = [
+    runs = [
         {"run": one.name, "settings": {n: v for n, v in own.items() if v != first[n]}}
         for one, own in zip(planned, settings, strict=True)
     ]
-    return StudyFile(
-        format=STUDY_FORMAT,
-        name=study.name,
-        description=study.description,
-        settings=first,
-        runs=runs,
-    )
+    texts = {"format": STUDY_FORMAT, "name": study.name, "description": study.description}
+    return {**texts, "settings": first, "runs": runs}
 
 
 def prepare(
@@ -76,9 +54,7 @@ def prepare(
 def _check_installed(name: str, planned: list[Planned]) -> None:
     """InputError unless the tasks of these runs can be simulated here."""
     mistakes = Mistakes()
-    for task in {one.config.task: None for one in planned}:
-        with mistakes.caught("tasks"):
-            tasks.resolve(task)
+    mistakes.sift("tasks", list(dict.fromkeys(one.config.task for one in planned)), tasks.resolve)
     mistakes.check(f"study {name}")
 
 

@@ -10,11 +10,11 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from moie.errors import InputError, shortened
+from moie.errors import InputError, require, shortened
 from moie.learn import registry
 from moie.runs.config import (
     RunConfig,
@@ -27,7 +27,7 @@ from moie.runs.config import (
     with_seed,
     with_settings,
 )
-from moie.runs.presets import task_preset
+from moie.runs.presets import full_id, task_preset
 
 OWN = {"task": "tasks", "algorithm": "algorithms", "experts": "experts", "seed": "seeds"}
 """Settings that are dimensions of the grid, and the names of these dimensions."""
@@ -94,6 +94,14 @@ class Mistakes:
         except InputError as error:
             self.add(where, error)
 
+    def sift(self, where: str, values: Values, find: Callable[[Any], Any]) -> list[Any]:
+        """What `find` gives for each value; an InputError of it is a mistake."""
+        found = []
+        for value in as_list(values):
+            with self.caught(where):
+                found.append(find(value))
+        return found
+
     def check(self, what: str) -> None:
         """InputError with all mistakes, if there are any."""
         if self.lines:
@@ -134,15 +142,48 @@ def plan(study: Study, mistakes: Mistakes | None = None) -> list[Planned]:
     return sorted(planned.values(), key=lambda one: one.config.seed)
 
 
+def part(planned: list[Planned], dimensions: Mapping[str, Values | None]) -> list[Planned]:
+    """The runs with the chosen values of tasks, algorithms, experts and seeds, None for all;
+    InputError for a value that no run has."""
+    some = planned
+    chosen = {name: given for name, given in dimensions.items() if given is not None}
+    for dimension, given in chosen.items():
+        values = as_list(given)
+        require(bool(values), dimension, given, "at least one")
+        if dimension == "tasks":
+            values = [full_id(task) for task in values]
+        present = {_value(one.config, dimension) for one in planned}
+        for value in values:
+            known = ", ".join(str(v) for v in sorted(present, key=str) if v is not None)
+            require(value in present, dimension, value, f"some of those in the study: {known}")
+        # learners without experts have no number of them to choose
+        some = [p for p in some if _value(p.config, dimension) in (*values, None)]
+    if not some:
+        asked = ", ".join(f"{name} {given}" for name, given in chosen.items())
+        raise InputError(f"no run of the study has all of {asked}")
+    return some
+
+
+def _value(config: RunConfig, dimension: str) -> str | int | None:
+    learner = config.learner
+    return {
+        "tasks": config.task,
+        "algorithms": learner.algorithm,
+        "experts": learner.policy.experts if learner.has_experts else None,
+        "seeds": config.seed,
+    }[dimension]
+
+
 def _runs(grid: Grid, mistakes: Mistakes) -> Iterator[Planned]:
     """The runs of a grid that have no mistake."""
-    tasks = _tasks(as_list(grid.tasks), mistakes)
-    algorithms = _algorithms(as_list(grid.algorithms), mistakes)
+    for name in ("tasks", "algorithms", "experts"):
+        if not as_list(getattr(grid, name)):
+            mistakes.add(name, "there are none")
+    tasks = mistakes.sift("tasks", grid.tasks, lambda t: task_preset(t, installed=False).task)
+    algorithms = mistakes.sift("algorithms", grid.algorithms, lambda a: registry.algorithm(a).name)
     dimensions = _dimensions(grid.settings, mistakes)
     seeds = _seeds(grid.seeds, mistakes)
-    experts = [one for one in as_list(grid.experts) if _is_good("experts", one, mistakes)]
-    if not as_list(grid.experts):
-        mistakes.add("experts", "an empty list, expected at least one number")
+    experts = mistakes.sift("settings", grid.experts, functools.partial(_checked, "experts"))
     for task, algorithm in itertools.product(tasks, algorithms):
         base = task_preset(task, algorithm, installed=False)
         unused = unused_settings(algorithm)
@@ -185,26 +226,6 @@ def _place(config: RunConfig, varied: Sequence[str]) -> str:
     return "/".join(re.sub(r"[^\w.=-]+", "_", part) for part in parts)
 
 
-def _tasks(tasks: list[Any], mistakes: Mistakes) -> list[str]:
-    ids = []
-    if not tasks:
-        mistakes.add("tasks", "there are none")
-    for task in tasks:
-        with mistakes.caught("tasks"):
-            ids.append(task_preset(task, installed=False).task)
-    return ids
-
-
-def _algorithms(names: list[Any], mistakes: Mistakes) -> list[str]:
-    if not names:
-        mistakes.add("algorithms", "there are none")
-    known = registry.names()
-    for name in names:
-        if name not in known:
-            mistakes.add("algorithms", f"{shortened(name)}, expected one of {', '.join(known)}")
-    return [name for name in names if name in known]
-
-
 def _seeds(seeds: Values, mistakes: Mistakes) -> list[int]:
     if isinstance(seeds, int) and seeds > MOST_SEEDS:
         mistakes.add("seeds", f"{shortened(seeds)}, expected at most {MOST_SEEDS}")
@@ -235,15 +256,12 @@ def _dimensions(settings: Mapping[str, Any], mistakes: Mistakes) -> dict[str, li
             values = [value]
         if not values:
             mistakes.add("settings", f"{name} is an empty list, expected at least one value")
-        good = [one for one in values if _is_good(name, one, mistakes)]
-        if good:
+        if good := mistakes.sift("settings", values, functools.partial(_checked, name)):
             dimensions[name] = good
     return dimensions
 
 
-def _is_good(name: str, value: Any, mistakes: Mistakes) -> bool:
-    """Whether a value is good by itself; combinations of settings are checked in each run."""
-    with mistakes.caught("settings"):
-        with_settings(RunConfig("Pendulum-v1"), {"algorithm": "ppo", name: value})
-        return True
-    return False
+def _checked(name: str, value: Any) -> Any:
+    """A value that is good by itself; combinations of settings are checked in each run."""
+    with_settings(RunConfig("Pendulum-v1"), {"algorithm": "ppo", name: value})
+    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from moie.stopping import stoppable
 if TYPE_CHECKING:
     from moie.studies.declaration import Planned, Study, Values
     from moie.studies.status import RunStatus
-    from moie.studies.subset import Part
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,11 +59,10 @@ def _study(
     study: str | os.PathLike[str] | Study,
     out: str | os.PathLike[str] | None,
     iterations: int | None,
-    part: Part,
+    **dimensions: Values | None,
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
     """Folder, declaration, all its runs, and the chosen ones."""
-    from moie.studies.declaration import Study, plan
-    from moie.studies.subset import with_iterations
+    from moie.studies.declaration import Study, part, plan
     from moie.studies.toml_file import load as load_study
 
     if isinstance(study, Study):
@@ -72,7 +70,9 @@ def _study(
     else:
         declared, planned = load_study(os.fspath(study))
     folder = Path("runs") / declared.name if out is None else Path(out)
-    meant = with_iterations(part.of(planned), iterations)
+    meant = part(planned, dimensions)
+    if iterations is not None:
+        meant = [replace(p, config=replace(p.config, iterations=iterations)) for p in meant]
     return folder, declared, planned, meant
 
 
@@ -109,11 +109,10 @@ def study(
     from moie.studies.cluster.ray_cluster import Resources
     from moie.studies.conduct import prepare, run_study
     from moie.studies.progress import StudyProgress
-    from moie.studies.subset import Part
 
     resources = Resources(address, cpus, cpus_per_run, worker_timeout)
-    part = Part(tasks, algorithms, experts, seeds)
-    folder, declared, planned, meant = _study(study, out, iterations, part)
+    chosen = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
+    folder, declared, planned, meant = _study(study, out, iterations, **chosen)
     with stoppable() as check:
         prepare(folder, declared, planned, meant, resources)
         progress = StudyProgress(declared.name, quiet)
@@ -134,10 +133,9 @@ def study_status(
 ) -> StudyRuns:
     """How far a study is, wherever it runs. The arguments are those of `moie.study`."""
     from moie.studies.status import damage, look, misfits
-    from moie.studies.subset import Part
 
-    part = Part(tasks, algorithms, experts, seeds)
-    folder, declared, _, meant = _study(study, out, iterations, part)
+    chosen = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
+    folder, declared, _, meant = _study(study, out, iterations, **chosen)
     statuses = [look(folder, one) for one in meant]
     damaged = [text for one in meant for text in damage(folder, one)]
     return StudyRuns(folder, declared.name, statuses, misfits(folder, meant).lines, damaged)

@@ -32,25 +32,14 @@ from moie.runs.config import RunConfig, from_json, to_json
 FORMAT = "moie-run"
 LARGEST = 2**24
 """Bytes of a run.json: far more than any has."""
-PACKAGES = (
-    "moie",
-    "jax",
-    "jaxlib",
-    "equinox",
-    "optax",
-    "numpy",
-    "gymnasium",
-    "pybullet",
-    "pybullet-envs-gymnasium",
-    "box2d",
-    "mujoco",
-)
+PACKAGES = "moie jax jaxlib equinox optax numpy gymnasium "
+PACKAGES += "pybullet pybullet-envs-gymnasium box2d mujoco"
 
 
 def versions() -> dict[str, str]:
     """Versions of Python and of every package that can change a result."""
     known = {"python": platform.python_version()}
-    for package in PACKAGES:
+    for package in PACKAGES.split():
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             known[package] = importlib.metadata.version(package)
     return known

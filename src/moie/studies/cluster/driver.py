@@ -8,32 +8,16 @@ import functools
 import os
 import socket
 import sys
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from moie.errors import InputError, Stopped
-from moie.studies.cluster.ray_cluster import Resources, connected
+from moie.studies.cluster.ray_cluster import connected
 from moie.studies.cluster.scheduler import Execution
-from moie.studies.declaration import Planned
 from moie.studies.status import forget_failures
 from moie.terminal import say
 
 STOP = "stop"
-
-
-@dataclass(frozen=True)
-class Brief:
-    """The study as it is sent to a driver."""
-
-    folder: Path
-    planned: list[Planned]
-    specs: dict[str, bytes]
-    """The specification of each task, see `environments.specs`."""
-    resources: Resources
-    is_first: bool
-    """No driver before it had a cluster."""
 
 
 class Line:
@@ -62,12 +46,11 @@ def main() -> None:
     """Work on the study that comes through the connection; report how it ended."""
     connection = Connection(socket.socket(fileno=int(sys.argv[1])).detach())
     line = Line(connection)
-    brief: Brief = connection.recv()
-    folder, planned = brief.folder, brief.planned
+    folder, planned, specs, resources, is_first = connection.recv()  # from `Supervision._brief`
     try:
-        with connected(brief.resources, brief.specs) as cluster:
+        with connected(resources, specs) as cluster:
             line.tell("connected")
-            if brief.is_first:  # runs that were given up before get another chance
+            if is_first:  # runs that were given up before get another chance
                 forget_failures(folder, planned)
             note = functools.partial(line.tell, "note")
             Execution(folder, planned, cluster, note, line.beat).go()

@@ -28,29 +28,24 @@ class Outcome:
     seconds: float = 0.0
 
 
-@dataclasses.dataclass(frozen=True)
-class Assignment:
-    """One run, and how to work on it."""
-
-    path: Path
-    config: RunConfig
-    spec: bytes
-    """The task, as `specs.pack` gives it."""
-    workers: int
-    timeout: float
-    foreign: tuple[str, ...] = ()
-    """Folders that Ray, not the user, has added to the search path of modules."""
-
-
-def work(given: Assignment) -> Outcome:
-    """Train to the configuration's number of iterations, from wherever the run stands."""
+def work(
+    path: Path,
+    config: RunConfig,
+    spec: bytes,
+    workers: int,
+    timeout: float,
+    foreign: tuple[str, ...] = (),
+) -> Outcome:
+    """Train to the configuration's number of iterations, from wherever the run stands. `spec` is
+    the task, as `specs.pack` gives it; `foreign` are folders that Ray, not the user, has added to
+    the search path of modules."""
     began, node = time.monotonic(), _node()
     end: End = "done"
     error = details = ""
     try:
-        sys.path[:] = [folder for folder in sys.path if folder not in given.foreign]
-        specs.unpack(given.spec)
-        _train_or_resume(given)
+        sys.path[:] = [folder for folder in sys.path if folder not in foreign]
+        specs.unpack(spec)
+        _train_or_resume(path, config, workers, timeout)
     except Stopped as stop:
         end, error = "stopped", str(stop)
     except Busy as busy:
@@ -63,8 +58,7 @@ def work(given: Assignment) -> Outcome:
     return Outcome(end, error, details, node, time.monotonic() - began)
 
 
-def _train_or_resume(given: Assignment) -> None:
-    path, wanted = given.path, given.config
+def _train_or_resume(path: Path, wanted: RunConfig, workers: int, timeout: float) -> None:
     if not (path / "run.json").exists():
         try:
             RunDirectory.create(path, wanted)
@@ -73,7 +67,7 @@ def _train_or_resume(given: Assignment) -> None:
                 raise
     for name, old, new in differences(RunDirectory(path).read_config(), wanted):
         raise InputError(f"{path} was made with {name} = {old}, the study wants {new}")
-    with machinery(given.workers, given.timeout, packaged_env=False, quiet=True) as parts:
+    with machinery(workers, timeout, packaged_env=False, quiet=True) as parts:
         import jax
 
         from moie.runs import lifecycle

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moie.errors import ClusterError, InputError
-from moie.learn.config import require
+from moie.errors import ClusterError, InputError, require
 from moie.runs.machinery import check_timeout
-from moie.studies.cluster.job import Assignment, Outcome, work
+from moie.studies.cluster.job import Outcome, work
 from moie.studies.declaration import Planned
 from moie.system import n_cores
 
@@ -76,14 +75,12 @@ class Cluster:
         """Have a run worked on as soon as there is room. Returns a handle."""
         here = os.getcwd()
         return self._work.remote(
-            Assignment(
-                path=(folder / planned.name).absolute(),
-                config=planned.config,
-                spec=self._specs[planned.config.task],
-                workers=self._resources.cpus_per_run,
-                timeout=self._resources.worker_timeout,
-                foreign=() if here in sys.path else (here,),
-            )
+            path=(folder / planned.name).absolute(),
+            config=planned.config,
+            spec=self._specs[planned.config.task],
+            workers=self._resources.cpus_per_run,
+            timeout=self._resources.worker_timeout,
+            foreign=() if here in sys.path else (here,),
         )
 
     def ended(self, handles: Iterable[Any], timeout: float) -> list[tuple[Any, Outcome]]:

@@ -13,7 +13,7 @@ from moie import system
 from moie.environments import specs
 from moie.errors import ClusterError, Stopped
 from moie.files import writing
-from moie.studies.cluster.driver import STOP, Brief
+from moie.studies.cluster.driver import STOP
 from moie.studies.cluster.ray_cluster import Resources
 from moie.studies.cluster.scheduler import PATIENCE
 from moie.studies.declaration import Planned
@@ -121,15 +121,11 @@ class Supervision:
         return f"no Ray cluster at {self._resources.address}: no answer within {seconds:.0f} s"
 
     def _brief(self, connection: Connection, is_first: bool) -> None:
-        brief = Brief(
-            folder=self._folder.absolute(),
-            planned=self._planned,
-            specs={task: specs.pack(task) for task in {p.config.task for p in self._planned}},
-            resources=self._resources,
-            is_first=is_first,
-        )
+        """Send the study. `is_first`: no driver before this one had a cluster."""
+        packed = {task: specs.pack(task) for task in {p.config.task for p in self._planned}}
+        study = (self._folder.absolute(), self._planned, packed, self._resources, is_first)
         with contextlib.suppress(OSError):  # gone already: that is heard next
-            connection.send(brief)
+            connection.send(study)
 
     def _start(self) -> tuple[subprocess.Popen, Connection]:
         with writing(self._log_file), open(self._log_file, "ab") as log:
