@@ -254,7 +254,7 @@ BELOW = {
     },
     "cli": {
         *("api", "environments", "errors", "explanation", "files"),
-        *("learn", "moie", "runs", "studies", "terminal"),
+        *("learn", "moie", "policy", "runs", "studies", "terminal"),
     },
     "__init__": {"api", "callbacks", "errors", "policy", "runs", "studies"},
     "__main__": {"cli"},

@@ -238,9 +238,10 @@ def test_all_mistakes_come_at_once() -> None:
             ),
             "settings: more than 20,000 runs of moie on Pendulum-v1",
         ),
-        (
+        pytest.param(
             "tasks = ['pendulum', 'hopper', 'ant']\nseeds = 7000",
             "grid: more than 20,000 runs in all",
+            marks=needs("bullet"),
         ),
         (
             "tasks = 'pendulum'\n[[grid]]\nsettings = {bound = [0.02, 0.03]}\n[[grid]]\n"

@@ -115,7 +115,7 @@ def explain(arguments: Sequence[str]) -> None:
     if given.state is None:
         say(f"report: {api.explain(given.run, **_options(given, 'run', 'state'))}")
         return
-    from moie.explanation.state import read_state
+    from moie.policy.observation import read_state
 
     say(api.load(given.run).explain(read_state(given.state)))
 

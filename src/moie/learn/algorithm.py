@@ -21,24 +21,19 @@ class Sampled(eqx.Module):
 
     states: Float[Array, "N d"]
     taken: Float[Array, "N A"]
-    advantages: Float[Array, " N"]
-    """Standardised."""
+    advantages: Float[Array, " N"]  # standardised
     entropy_floor: Scalar
     iteration: Int[Array, ""]
-    progress: Scalar
-    """Share of the run's iterations that is done."""
+    progress: Scalar  # share of the run's iterations that is done
 
 
 class Outcome(eqx.Module):
     """The result of an update."""
 
     policy: GaussianPolicy
-    own: Any
-    """State that the algorithm keeps between iterations besides the policy."""
-    kl: Scalar
-    """KL of the new policy from the one that sampled, averaged over the batch."""
-    facts: dict[str, Array]
-    """Scalars for the metrics."""
+    own: Any  # state that the algorithm keeps between iterations besides the policy
+    kl: Scalar  # KL of the new policy from the one that sampled, averaged over the batch
+    facts: dict[str, Array]  # scalars for the metrics
     rows: Int[Array, " K"] | None = None
     """Row of the batch that each prototype put in came from; `KEPT` where it stayed. None where
     prototypes are not states of a batch."""
@@ -50,10 +45,8 @@ class Keys(NamedTuple):
     """The parts of an iteration's key. An update takes those it needs, and never the critic's."""
 
     critic: PRNGKeyArray
-    selection: PRNGKeyArray
-    """Key for the choice of prototypes."""
-    ascent: PRNGKeyArray
-    """Key for the order of minibatches."""
+    selection: PRNGKeyArray  # key for the choice of prototypes
+    ascent: PRNGKeyArray  # key for the order of minibatches
 
     @classmethod
     def of(cls, key: PRNGKeyArray) -> "Keys":

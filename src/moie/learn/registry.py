@@ -21,27 +21,20 @@ DASHED, DASH_DOT = (0, (4, 1.5)), (0, (5, 1.2, 1, 1.2))
 class Algorithm:
     """Facts about an algorithm that are known without running it."""
 
-    name: str
-    """The name in `--algorithm` and in files."""
-    title: str
-    """The name in figures and tables, where the number of experts follows."""
-    about: str
-    """A phrase for the help of `--algorithm`."""
-    method: str
-    """MODULE:NAME of its `learn.algorithm.Method`, the functions that learn."""
+    name: str  # the name in `--algorithm` and in files
+    title: str  # the name in figures and tables, where the number of experts follows
+    about: str  # a phrase for the help of `--algorithm`
+    method: str  # MODULE:NAME of its `learn.algorithm.Method`, the functions that learn
     uses: frozenset[str]
     """Groups of settings, and single ones, that it looks at, of those in `OPTIONAL`; all algorithms
     look at all others."""
     colour: str
     marker: str = "h"
-    line: Any = "-"
-    """Line style of its curves, in Matplotlib's terms."""
-    title_end: str = ""
-    """The end of the title, after the number of experts."""
+    line: Any = "-"  # line style of its curves, in Matplotlib's terms
+    title_end: str = ""  # the end of the title, after the number of experts
     has_visited_prototypes: bool = False
     """Whether the prototypes of its policy are states that were visited."""
-    is_baseline: bool = True
-    """Whether it is there to compare with: its curves are thinner."""
+    is_baseline: bool = True  # whether it is there to compare with: its curves are thinner
     is_scaled: bool = False
     """Whether it works in scaled units on the paper's tasks, too: features standardised unless the
     user says otherwise, actions in halves of their range always."""
@@ -61,6 +54,24 @@ class Algorithm:
         # It may be asked for while a step is traced: arrays of the module must be no tracers.
         with jax.ensure_compile_time_eval():
             return getattr(import_module(module), name)
+
+
+def _diffproto(base: str, colour: str, marker: str, has_floor: bool = False) -> Algorithm:
+    """PPO or TRPO on a mixture whose prototypes need not be visited states."""
+    name = f"{base}-diffproto"
+    return Algorithm(
+        name=f"{name}-entropy" if has_floor else name,
+        title=f"{base.upper()} diffproto",
+        title_end=" + entropy" if has_floor else "",
+        about=f"{name} with moie's entropy floor"
+        if has_floor
+        else f"{base.upper()} on a mixture, its prototypes learned by gradient",
+        method=f"moie.learn.baselines:{base.upper()}_DIFFPROTO{'_ENTROPY' if has_floor else ''}",
+        uses=MIXTURE | (FLOOR if has_floor else set()) | {base},
+        colour=colour,
+        marker=marker,
+        line=DASH_DOT if has_floor else DASHED,
+    )
 
 
 SHIPPED = (
@@ -117,48 +128,10 @@ SHIPPED = (
         marker="v",
         line=(0, (1, 1.2)),
     ),
-    Algorithm(
-        name="ppo-diffproto",
-        title="PPO diffproto",
-        about="PPO on a mixture, its prototypes learned by gradient",
-        method="moie.learn.baselines:PPO_DIFFPROTO",
-        uses=MIXTURE | {"ppo"},
-        colour="#56b4e9",
-        marker="D",
-        line=DASHED,
-    ),
-    Algorithm(
-        name="trpo-diffproto",
-        title="TRPO diffproto",
-        about="TRPO on a mixture, its prototypes learned by gradient",
-        method="moie.learn.baselines:TRPO_DIFFPROTO",
-        uses=MIXTURE | {"trpo"},
-        colour="#cc79a7",
-        marker="P",
-        line=DASHED,
-    ),
-    Algorithm(
-        name="ppo-diffproto-entropy",
-        title="PPO diffproto",
-        title_end=" + entropy",
-        about="ppo-diffproto with moie's entropy floor",
-        method="moie.learn.baselines:PPO_DIFFPROTO_ENTROPY",
-        uses=MIXTURE | FLOOR | {"ppo"},
-        colour="#7b5fb8",
-        marker="X",
-        line=DASH_DOT,
-    ),
-    Algorithm(
-        name="trpo-diffproto-entropy",
-        title="TRPO diffproto",
-        title_end=" + entropy",
-        about="trpo-diffproto with moie's entropy floor",
-        method="moie.learn.baselines:TRPO_DIFFPROTO_ENTROPY",
-        uses=MIXTURE | FLOOR | {"trpo"},
-        colour="#b8860b",
-        marker="p",
-        line=DASH_DOT,
-    ),
+    _diffproto("ppo", "#56b4e9", "D"),
+    _diffproto("trpo", "#cc79a7", "P"),
+    _diffproto("ppo", "#7b5fb8", "X", has_floor=True),
+    _diffproto("trpo", "#b8860b", "p", has_floor=True),
 )
 DEFAULT = "moie"
 OPTIONAL = frozenset[str]().union(*(one.uses for one in SHIPPED))

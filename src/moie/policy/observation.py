@@ -1,14 +1,19 @@
 """Observations as a user hands them to a policy: rows of finite numbers, or an error that says
 what is wrong."""
 
+import io
+import json
 import reprlib
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from moie.errors import InputError
+from moie.errors import FileError, InputError
+from moie.files import read_file
 
 Array = NDArray[np.float64]
+LARGEST_FILE = 2**26  # bytes
 LARGEST = 1e60
 """The size that a number of an observation, or of a policy, may have."""
 
@@ -47,3 +52,17 @@ def _check_each(rows: Array, names: tuple[str, ...]) -> None:
             f"observation '{names[feature]}' is {rows[row, feature]}{where}, "
             f"expected a finite number within {LARGEST:g}"
         )
+
+
+def read_state(path: Path) -> Array:
+    """The numbers of a JSON list or of a .npy file."""
+    content = read_file(path, LARGEST_FILE)
+    try:
+        if path.suffix == ".npy":
+            return np.asarray(np.load(io.BytesIO(content), allow_pickle=False), dtype=np.float64)
+        return np.asarray(json.loads(content), dtype=np.float64)
+    except Exception as error:  # NumPy's reader of damaged files may raise anything
+        reason = " ".join(str(error).split())
+        raise FileError(
+            f"{path} is not a state: {reason}; expected a JSON list of numbers or a .npy file"
+        ) from error

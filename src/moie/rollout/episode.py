@@ -38,8 +38,7 @@ class Job:
     iteration: int
     number: int
     max_steps: int
-    hold: int = 1
-    """Steps for which the noise of an action stays the same."""
+    hold: int = 1  # steps for which the noise of an action stays the same
 
     def _sequence(self, stream: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(
@@ -66,10 +65,8 @@ class Episode:
     """(T, A): as sampled; the environment got them clipped to its action space."""
     rewards: NDArray[np.float64]
     terminated: bool
-    finished: bool
-    """Ended by the environment, not by our limit of steps."""
-    distance: float | None
-    """Metres covered, for locomotion."""
+    finished: bool  # ended by the environment, not by our limit of steps
+    distance: float | None  # metres covered, for locomotion
     seconds: float
 
     @property
@@ -187,10 +184,8 @@ class Steps:
     rewards: NDArray[np.float64]
     terminated: NDArray[np.bool_]
     episode_end: NDArray[np.bool_]
-    episode: NDArray[np.int64]
-    """Index into the list of episodes."""
-    step: NDArray[np.int64]
-    """Step within the episode."""
+    episode: NDArray[np.int64]  # index into the list of episodes
+    step: NDArray[np.int64]  # step within the episode
 
 
 def lay_end_to_end(episodes: list[Episode], n_steps: int) -> Steps:

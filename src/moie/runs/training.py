@@ -20,9 +20,8 @@ from moie.learn.learner import LearnerState, Report
 from moie.policy import file as policy_file
 from moie.policy.base import Policy
 from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
-from moie.rollout.pool import Pool
+from moie.rollout.pool import Pool, ignored_seed
 from moie.rollout.scaling import Scaling
-from moie.rollout.seeding import ignored_seed
 from moie.runs.config import RunConfig
 from moie.runs.deployment import deploy, first_policy, scaling_of
 from moie.runs.disk import checkpoint, metrics

@@ -42,13 +42,10 @@ Values = Sequence[Any] | str | int | float
 class Grid:
     """All combinations of some values."""
 
-    tasks: Values = ()
-    """Gymnasium ids or short names."""
+    tasks: Values = ()  # gymnasium ids or short names
     algorithms: Values = registry.DEFAULT
-    experts: Values = 10
-    """For the algorithms that have experts; one run for the others."""
-    seeds: Values = 1
-    """How many, counted from 0, or a list of seeds."""
+    experts: Values = 10  # for the algorithms that have experts; one run for the others
+    seeds: Values = 1  # how many, counted from 0, or a list of seeds
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Any setting of `moie train`; a list of values is one more dimension."""
 
@@ -70,8 +67,7 @@ class Study:
 class Planned:
     """One run of a study."""
 
-    name: str
-    """The path below the study's folder: TASK/LEARNER/sSEED."""
+    name: str  # the path below the study's folder: TASK/LEARNER/sSEED
     config: RunConfig
 
 

@@ -23,10 +23,8 @@ class StudyRuns:
     path: Path
     name: str
     statuses: list[RunStatus]
-    misfits: list[str] = field(default_factory=list)
-    """Runs that the study would refuse, and why."""
-    damaged: list[str] = field(default_factory=list)
-    """Damage to the metrics of runs."""
+    misfits: list[str] = field(default_factory=list)  # runs that the study would refuse, and why
+    damaged: list[str] = field(default_factory=list)  # damage to the metrics of runs
 
     def __repr__(self) -> str:
         counts = Counter(status.state for status in self.statuses)

@@ -25,13 +25,10 @@ class RunStatus:
 
     name: str
     state: State
-    iteration: int = 0
-    """Iterations that are complete."""
+    iteration: int = 0  # iterations that are complete
     wanted: int = 0
-    value: float | None = None
-    """Return of the last evaluation with sampled actions."""
-    pace: float | None = None
-    """Seconds per iteration."""
+    value: float | None = None  # return of the last evaluation with sampled actions
+    pace: float | None = None  # seconds per iteration
     error: str = ""
 
     @property

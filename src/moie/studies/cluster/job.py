@@ -22,8 +22,7 @@ class Outcome:
 
     end: End
     error: str = ""
-    details: str = ""
-    """A traceback, where the error is not the user's to mend."""
+    details: str = ""  # a traceback, where the error is not the user's to mend
     node: str = ""
     seconds: float = 0.0
 

@@ -30,8 +30,7 @@ class Resources:
 
     address: str | None = None
     """The cluster to join; default: one is started here, and stopped at the end."""
-    cpus: int | None = None
-    """CPUs of the cluster that is started here; default: number of cores."""
+    cpus: int | None = None  # CPUs of the cluster that is started here; default: number of cores
     cpus_per_run: int = 1
     """Also the number of processes that simulate for a run; its learner keeps to one thread."""
     worker_timeout: float = 300.0
