@@ -215,6 +215,7 @@ def test_command_lines_are_understood_and_quick_ones_run(
             commands.run(words)
         except Reached:
             pass
-        except InputError as error:  # a task whose simulator is not here
-            assert str(error).endswith("'moie[bullet]'"), line
-            assert not installed(["hopper"]), line
+        except InputError as error:
+            is_missing = str(error).endswith("'moie[bullet]'") and not installed(["hopper"])
+            if not is_missing:
+                raise
