@@ -22,13 +22,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """The origin of a prototype: replaying `actions` after `reset(seed=seed)` leads there."""
+    """Where a prototype was visited: replaying `actions` after `reset(seed=seed)` leads there. A
+    simulator on an accelerator cannot be replayed elsewhere: then `qpos` and `qvel` are its state,
+    `episode` is the number of the environment, `seed` that of the run, and there are no actions."""
 
     iteration: int
     episode: int
     step: int
     seed: int
     actions: NDArray[np.float32]
+    qpos: Array | None = None
+    qvel: Array | None = None
 
 
 @dataclass(frozen=True)

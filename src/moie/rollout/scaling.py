@@ -39,9 +39,14 @@ class Scaling:
 
     def with_features(self, states: Array) -> "Scaling":
         """Features by their mean and standard deviation over states; constant ones left alone."""
-        mean, std = states.mean(axis=0), states.std(axis=0)
         # Rounding alone gives a constant feature a spread of some ulps of its size.
-        varies = std > 1e-9 * np.maximum(np.abs(mean), 1e-3)
+        return self.with_moments(states.mean(axis=0), states.std(axis=0), 1e-9)
+
+    def with_moments(self, mean: Any, std: Any, spread: float) -> "Scaling":
+        """The same from mean and standard deviation; `spread`: of a constant feature at most,
+        relative to its size."""
+        mean, std = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+        varies = std > spread * np.maximum(np.abs(mean), 1e-3)
         return replace(
             self,
             feature_mean=np.where(varies, mean, 0.0),

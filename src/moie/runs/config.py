@@ -53,6 +53,8 @@ class RunConfig:
     """Iterations over which crisp's schedules run; 0 stands for --iterations."""
     batch_steps: int = 3008
     """Environment steps in a batch."""
+    environments: Annotated[int, Suppress] = 0  # `moie swarm` has its own option
+    """Environments that are stepped side by side on an accelerator; 0: a run of `moie train`."""
     standardise: bool = True
     """Scale features by their mean and standard deviation in the first batches, and actions by
     their range. Off by default on the paper's tasks; crisp scales actions in any case."""
@@ -74,6 +76,8 @@ class RunConfig:
         require(self.batch_steps >= 2, "batch_steps", self.batch_steps, "at least 2")
         for name in ("iterations", "batch_steps", "scaling_batches"):
             require(getattr(self, name) < LARGEST, name, getattr(self, name), "less than 2**31")
+        good = self.environments >= 0
+        require(good, "environments", self.environments, "zero or more")
         require(self.schedule >= 0, "schedule", self.schedule, "zero or more")
         require(self.scaling_batches >= 1, "scaling_batches", self.scaling_batches, "at least 1")
         require(self.scaling_hold >= 1, "scaling_hold", self.scaling_hold, "at least 1")

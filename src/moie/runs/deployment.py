@@ -1,5 +1,6 @@
 """From the learner's policy to the one that acts: units, names, origins of prototypes."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from moie.core.network import LinearPolicy, NetworkPolicy
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT
 from moie.environments import spaces
-from moie.learn.learner import LearnerState, Report
+from moie.learn.learner import Report
 from moie.policy.base import Origin, Policy
 from moie.policy.baselines import Linear, Network
 from moie.policy.mixture import Mixture
@@ -85,35 +86,47 @@ def scaling_of(policy: Policy, config: RunConfig) -> Scaling:
     return Scaling(policy.feature_mean, policy.feature_scale, policy.default_action, scale)
 
 
-def _visited(
-    before: Mixture, report: Report, steps: Steps, episodes: list[Episode]
-) -> dict[str, Any]:
+Visit = Callable[[int, int], tuple[Any, Origin]]
+"""The state of a row of the batch that became prototype k, and where it was visited."""
+
+
+def visits(policy: Policy, steps: Steps, episodes: list[Episode]) -> Visit:
+    """The rows of a batch whose episodes can be repeated."""
+
+    def at(k: int, row: int) -> tuple[Any, Origin]:
+        episode, step = episodes[steps.episode[row]], int(steps.step[row])
+        job = episode.job
+        actions = policy.clipped(episode.taken[:step])
+        return steps.states[row], Origin(job.iteration, job.number, step, job.seed, actions)
+
+    return at
+
+
+def _visited(before: Mixture, report: Report, visit: Visit) -> dict[str, Any]:
     """Prototypes that are states of a batch, to the last bit, and where each was visited."""
     prototypes, origins = before.prototypes.copy(), list(before.origins)
     for k, row in enumerate(np.asarray(report.rows)):
         if row != KEPT:
-            prototypes[k] = steps.states[row]
-            episode, step = episodes[steps.episode[row]], int(steps.step[row])
-            job, actions = episode.job, before.clipped(episode.taken[:step])
-            origins[k] = Origin(job.iteration, job.number, step, job.seed, actions)
+            prototypes[k], origins[k] = visit(k, row)
     return {"prototypes": prototypes, "origins": tuple(origins)}
 
 
 def deploy(
     before: Policy,
-    state: LearnerState,
+    learned: GaussianPolicy,
     report: Report,
     scaling: Scaling,
-    steps: Steps,
-    episodes: list[Episode],
-    n_steps: int,
+    visit: Visit,
+    *,
+    iterations: int,
+    steps: int,
 ) -> Policy:
     """The learned policy in the task's own units, with the origin of every prototype."""
-    parts = _in_task_units(state.policy, scaling)
-    parts["trained"] = before.trained | {"iterations": int(state.iteration), "steps": n_steps}
+    parts = _in_task_units(learned, scaling)
+    parts["trained"] = {**before.trained, "iterations": iterations, "steps": steps}
     if isinstance(before, Mixture):
         for name in ("share", "lead", "distances"):
             parts[name] = np.asarray(getattr(report, name), dtype=np.float64)
         if report.rows is not None:
-            parts |= _visited(before, report, steps, episodes)
+            parts |= _visited(before, report, visit)
     return replace(before, **parts)

@@ -40,12 +40,12 @@ class Progress:
         self._console.print(Text(printable_lines(text)), soft_wrap=True)
 
     @contextlib.contextmanager
-    def of(self, config: RunConfig, iteration: int) -> Iterator[None]:
-        """Show the progress of a run that starts at an iteration."""
+    def of(self, config: RunConfig, iteration: int, seeds: str = "") -> Iterator[None]:
+        """Show the progress of a run that starts at an iteration, or of all `seeds` of a swarm."""
         self._iterations, self._batch_steps = config.iterations, config.batch_steps
         self._times = deque([(iteration, time.monotonic())], maxlen=20)
         self.note(
-            f"{config.task}: {self._who(config)}, seed {config.seed}, "
+            f"{config.task}: {self._who(config)}, {seeds or f'seed {config.seed}'}, "
             f"{config.iterations} iterations of {config.batch_steps} steps"
             + (f", from iteration {iteration}" if iteration else "")
         )
@@ -93,7 +93,10 @@ class Progress:
         if "kl" in row:
             facts += f"  KL {row['kl']:.4f}"
             facts += f"  experts {row['experts_in_use']}" if "experts_in_use" in row else ""
-        facts += f"  {self._batch_steps / per_iteration:.0f} steps/s  {left} left"
+        self.advance(done, f"{facts}  {self._batch_steps / per_iteration:.0f} steps/s  {left} left")
+
+    def advance(self, done: int, facts: str) -> None:
+        """So many iterations are done; what is known about them."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, facts=facts)
         elif time.monotonic() - self._last_line > self._every or done == self._iterations:

@@ -23,7 +23,7 @@ from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
 from moie.rollout.pool import Pool, ignored_seed
 from moie.rollout.scaling import Scaling
 from moie.runs.config import RunConfig
-from moie.runs.deployment import deploy, first_policy, scaling_of
+from moie.runs.deployment import deploy, first_policy, scaling_of, visits
 from moie.runs.disk import checkpoint, metrics
 from moie.runs.disk.checkpoint import Checkpoint, Counters
 from moie.runs.disk.directory import RunDirectory
@@ -204,7 +204,15 @@ class Training:
         session.backlog.wait(0 if self.machinery.callbacks else BACKLOG)
 
         n_steps = self.counters.steps + n_new
-        self.policy = deploy(self.policy, state, report, scaling, steps, episodes, n_steps)
+        self.policy = deploy(
+            self.policy,
+            state.policy,
+            report,
+            scaling,
+            visits(self.policy, steps, episodes),
+            iterations=iteration + 1,
+            steps=n_steps,
+        )
         self.state = state
         seconds = time.perf_counter() - began
         self.counters = Counters(iteration + 1, n_steps, self.counters.seconds + seconds)

@@ -206,11 +206,12 @@ def _tensors(content: bytes) -> dict[str, np.ndarray]:
 def _check(checkpoint: Checkpoint, path: Path) -> None:
     """ValueError unless folder, counters, learner, policy and waiting rows belong together."""
     done, steps = checkpoint.counters.iteration, checkpoint.counters.steps
-    learned = checkpoint.learner[".iteration"]
+    arrays = checkpoint.learner
+    learned = arrays.get(".learner.iteration", arrays.get(".iteration"))
     trained = checkpoint.policy.trained
     said: dict[str, tuple[Any, Any]] = {
         "the folder's name": (path.name, f"{done:06d}"),
-        "the learner's iteration": (learned.tolist(), done),
+        "the learner's iteration": (None if learned is None else learned.tolist(), done),
         "the policy's iterations": (trained.get("iterations", done), done),
         "the policy's steps": (trained.get("steps", steps), steps),
     }

@@ -1,0 +1,22 @@
+"""The tasks that can run on an accelerator; no jax is needed to know them."""
+
+import importlib.util
+
+from moie.errors import InputError, shortened
+
+TASKS = ("Ant-v5", "HalfCheetah-v5", "Hopper-v5", "InvertedPendulum-v5", "Walker2d-v5")
+
+
+def check_task(task: object) -> None:
+    """InputError unless the task is one of them and all that it needs is installed."""
+    if task not in TASKS:
+        raise InputError(
+            f"task is {shortened(task)}, expected one that can run on an accelerator: "
+            f"{', '.join(TASKS)}"
+        )
+    found = importlib.util.find_spec("mujoco")
+    if found is None or importlib.util.find_spec("mujoco.mjx") is None:
+        raise InputError(
+            f"{task} needs mujoco and mujoco-mjx on an accelerator, not installed: "
+            "pip install 'moie[swarm]', or 'moie[gpu]' for an NVIDIA GPU"
+        )

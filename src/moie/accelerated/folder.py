@@ -1,0 +1,88 @@
+"""The folder of a swarm: `swarm.json` says which seeds there are, `s0`, `s1`, ... are their runs."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from moie.errors import FileError, InputError, shortened
+from moie.files import as_json, parse_json, read_bytes, reading, typed, write_bytes
+from moie.runs.disk.directory import RunDirectory
+
+FORMAT, NAME, LARGEST = "moie-swarm", "swarm.json", 2**20
+MOST_SEEDS = 10_000
+
+
+@dataclass(frozen=True)
+class Swarm:
+    """What a swarm is made of; the settings are in its runs."""
+
+    seeds: tuple[int, ...]
+    at_once: int
+    """Seeds that learn side by side."""
+    machine: str
+    """The kind of accelerator."""
+
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """Seeds that learn side by side; one group after the other."""
+        return [
+            self.seeds[first : first + self.at_once]
+            for first in range(0, len(self.seeds), self.at_once)
+        ]
+
+
+def member_path(swarm: Path, seed: int) -> Path:
+    """Where the run of a seed lies."""
+    return swarm / f"s{seed}"
+
+
+def is_swarm(path: Path) -> bool:
+    """Whether a folder is a swarm's."""
+    return (path / NAME).is_file()
+
+
+def check_free(path: Path) -> None:
+    """FileError if something is there already."""
+    if is_swarm(path):
+        raise FileError(
+            f"{path} is a swarm already; continue it with: {typed('resume', path)}, or choose "
+            "another --out"
+        )
+    RunDirectory.check_free(path)
+
+
+def write(path: Path, swarm: Swarm) -> None:
+    """A new swarm, or another `at_once` of one that has learned nothing yet."""
+    write_bytes(path / NAME, as_json({"format": FORMAT, **asdict(swarm)}))
+
+
+def read(path: Path) -> Swarm:
+    """FileError where it is damaged or not ours."""
+    with reading(f"{path / NAME} cannot be read"):
+        content = parse_json(read_bytes(path / NAME, LARGEST))
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError("it was not written by moie")
+        swarm = Swarm(tuple(content["seeds"]), content["at_once"], content["machine"])
+        for name, value in (("at_once", swarm.at_once), *(("seeds", s) for s in swarm.seeds)):
+            if type(value) is not int or not 0 <= value < 2**63:
+                raise ValueError(f"{name} has {shortened(value)}, expected whole numbers")
+        if not 1 <= swarm.at_once or not swarm.seeds or not isinstance(swarm.machine, str):
+            raise ValueError("it names no seeds")
+        return swarm
+
+
+def seeds_of(given: Any) -> tuple[int, ...]:
+    """A number of seeds, counted from 0, or the seeds themselves; InputError unless they are."""
+    expected = "a number of seeds, or different whole numbers like 0,3,7"
+    if isinstance(given, str):
+        parts = [part.strip() for part in given.split(",")]
+        if not all(part.isdecimal() and len(part) < 20 for part in parts):
+            raise InputError(f"seeds is {shortened(given)}, expected {expected}")
+        given = [int(part) for part in parts] if len(parts) > 1 else int(parts[0])
+    seeds = tuple(range(min(given, MOST_SEEDS + 1)) if isinstance(given, int) else given)
+    good = all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds)
+    if not good or not seeds or len(set(seeds)) != len(seeds):
+        raise InputError(f"seeds is {shortened(given)}, expected {expected}")
+    if len(seeds) > MOST_SEEDS:
+        raise InputError(f"seeds is {shortened(given)}, expected at most {MOST_SEEDS}")
+    return seeds

@@ -1,0 +1,90 @@
+"""How a swarm begins, and how it goes on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+
+from moie.accelerated import folder
+from moie.accelerated.folder import Swarm, member_path
+from moie.accelerated.training import Group
+from moie.errors import InputError
+from moie.runs.config import RunConfig, with_schedule, with_seed
+from moie.runs.disk.directory import RunDirectory
+from moie.runs.training import Machinery
+
+
+def machine() -> str:
+    """The kind of machine that jax computes on."""
+    return jax.devices()[0].device_kind
+
+
+def check(config: RunConfig) -> None:
+    """InputError unless a swarm can learn by this configuration."""
+    n, steps = config.environments, config.batch_steps
+    if n < 1 or steps % n or steps // n < 2:
+        near = [k for k in range(1, steps // 2 + 1) if steps % k == 0 and k <= 4 * max(n, 1)]
+        raise InputError(
+            f"environments is {n}, expected a divisor of batch_steps ({steps}), such as "
+            f"{', '.join(map(str, near[-4:]))}"
+        )
+
+
+def start(
+    path: Path,
+    config: RunConfig,
+    seeds: tuple[int, ...],
+    at_once: int | None,
+    machinery: Machinery,
+) -> None:
+    """Train all seeds. Nothing is written before the input is known to be good."""
+    check(config)
+    folder.check_free(path)
+    config = with_schedule(config)
+    swarm = Swarm(seeds, at_once or len(seeds), machine())
+    group = Group(path, config, swarm.groups[0], machinery)
+    for seed in seeds:
+        RunDirectory.create(member_path(path, seed), with_seed(config, seed))
+    folder.write(path, swarm)
+    _warn(machinery)
+    group.go()
+    for some in swarm.groups[1:]:
+        Group(path, config, some, machinery).go()
+
+
+def _warn(machinery: Machinery) -> None:
+    if jax.default_backend() == "cpu":
+        machinery.progress.note(
+            "there is no accelerator that jax can use: this runs on the processor, and is slow; "
+            "pip install 'moie[gpu]' on a machine with an NVIDIA GPU"
+        )
+
+
+def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> None:
+    """Continue a swarm, to its end or to another number of iterations."""
+    swarm = folder.read(path)
+    if machine() != swarm.machine:
+        machinery.progress.note(
+            f"another kind of machine than {path} was started on ({swarm.machine}): results may "
+            "differ in their last digits"
+        )
+    _warn(machinery)
+    n_learned = 0
+    for some in swarm.groups:
+        config = RunDirectory.open(member_path(path, some[0])).read_config()
+        if iterations is not None:
+            config = replace(config, iterations=iterations)
+        group = Group(path, config, some, machinery)
+        group.restore()
+        if group.is_complete():
+            continue
+        n_learned += len(some)
+        for member in group.members:
+            if member.run.read_config() != member.config:
+                member.run.change_config(member.config)
+        group.go()
+    if not n_learned:
+        machinery.progress.note(
+            f"{path} is complete; --iterations with a larger number continues it"
+        )
+

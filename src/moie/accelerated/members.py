@@ -1,0 +1,161 @@
+"""The runs of a swarm: each seed is an ordinary run directory, with its own metrics, checkpoints
+and policy."""
+
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import Any
+
+import numpy as np
+
+from moie.accelerated.program import Ended, Record
+from moie.core.selection import KEPT
+from moie.errors import DivergenceError
+from moie.files import as_json, remove_leftovers, write_bytes
+from moie.policy import file as policy_file
+from moie.policy.base import Origin, Policy
+from moie.rollout.pool import Pool
+from moie.runs.backlog import Backlog, Row
+from moie.runs.config import RunConfig
+from moie.runs.deployment import deploy, scaling_of
+from moie.runs.disk import checkpoint
+from moie.runs.disk.checkpoint import Checkpoint, Counters
+from moie.runs.disk.directory import RunDirectory
+from moie.runs.disk.records import Records
+from moie.runs.reporting import check_finite, numbers, truth_of
+
+
+class Member:
+    """One seed of a swarm, on the host."""
+
+    def __init__(self, run: RunDirectory, config: RunConfig, policy: Policy):
+        self.run, self.config, self.policy = run, config, policy
+        self.counters = Counters()
+        self.waiting: tuple[tuple[Row, Policy | None], ...] = ()
+        self.scaling = scaling_of(policy, config)
+        self.divergence: str | None = None
+        """Why it learns no more."""
+        self._records: Records
+        self._backlog: Backlog
+
+    def restore(self, found: Checkpoint) -> None:
+        """Continue from a checkpoint."""
+        self.policy, self.counters, self.waiting = found.policy, found.counters, found.waiting
+        self.scaling = scaling_of(found.policy, self.config)
+
+    def open(self, stack: ExitStack, pool: Pool, longest: int) -> None:
+        """Begin to write, for as long as the stack is open."""
+        remove_leftovers(self.run.path)
+        remove_leftovers(self.run.checkpoints)
+        first = self.waiting[0][0]["iteration"] if self.waiting else self.counters.iteration
+        records = Records(self.run.metrics_file, self.run.tensorboard, first)
+        self._records = stack.enter_context(closing(records))
+        self._backlog = Backlog(self.config, longest, pool)
+        for row, policy in self.waiting:
+            self._backlog.begin(row["iteration"], policy, row)
+
+    def take(self, record: Record, seconds: float, n_before: int) -> Row:
+        """What an iteration gave; its row of the metrics, as far as it is known. `n_before`: steps
+        that only estimated the scale of the features, before the first one."""
+        config, iteration = self.config, self.counters.iteration
+        report = record.report
+        try:
+            if not record.is_sound:
+                check_finite(report, iteration)
+                raise DivergenceError(f"learning diverged in iteration {iteration}")
+        except DivergenceError as error:
+            self._mark(str(error))
+            return {}
+        every = config.evaluation.evaluation_every
+        is_measured = bool(every) and iteration % every == 0
+        entry = self._backlog.begin(iteration, self.policy if is_measured else None)
+        n_steps = self.counters.steps + config.batch_steps + (0 if iteration else n_before)
+        self.policy = deploy(
+            self.policy,
+            record.policy,
+            report,
+            self.scaling,
+            self._visited(record),
+            iterations=iteration + 1,
+            steps=n_steps,
+        )
+        self.counters = Counters(iteration + 1, n_steps, self.counters.seconds + seconds)
+        entry.row = {
+            "iteration": iteration,
+            "steps": n_steps,
+            **_summary(record.ended),
+            **numbers(report),
+            **truth_of(self.policy, record.states.astype(np.float64)),
+            "seconds_total": self.counters.seconds,
+        }
+        return {**entry.row, **entry.found}
+
+    def _visited(self, record: Record) -> Callable[[int, int], tuple[Any, Origin]]:
+        visited, iteration = record.visited, self.counters.iteration
+        none = np.zeros((0, len(self.policy.action_names)), np.float32)
+
+        def at(k: int, row: int) -> tuple[Any, Origin]:
+            assert visited is not None
+            assert row != KEPT
+            origin = Origin(
+                iteration,
+                int(visited.environment[k]),
+                int(visited.step[k]),
+                self.config.seed,
+                none,
+                visited.qpos[k].astype(np.float64),
+                visited.qvel[k].astype(np.float64),
+            )
+            return visited.state[k].astype(np.float64), origin
+
+        return at
+
+    def _mark(self, why: str) -> None:
+        """Learning went wrong: the last policy stays, and the other seeds go on."""
+        self.divergence = why
+        write_bytes(self.run.fault_file, as_json({"diverged": why}))
+
+    def measure(self) -> None:
+        """Begin with the evaluation of the final policy."""
+        row = {"iteration": self.counters.iteration, "steps": self.counters.steps}
+        self._backlog.begin(self.counters.iteration, self.policy, row)
+
+    def wait(self, limit: int = 0) -> None:
+        """Until at most so many evaluations are under way."""
+        self._backlog.wait(limit)
+
+    def save(self, learner: dict[str, np.ndarray]) -> list[Row]:
+        """Write the rows that are complete, then a checkpoint, then the policy; the rows."""
+        rows = self.write()
+        self.waiting = self._backlog.waiting()
+        made = Checkpoint(learner, self.policy, self.counters, self.waiting, self.config)
+        checkpoint.save(self.run.checkpoints, made)
+        self.write_policy()
+        return rows
+
+    def write(self) -> list[Row]:
+        """Write the rows that are complete."""
+        rows = self._backlog.complete()
+        for row in rows:
+            self._records.write(row)
+        return rows
+
+    def write_policy(self) -> None:
+        """The policy file, unless it is there."""
+        file, content = self.run.policy_file, policy_file.to_bytes(self.policy)
+        if not file.is_file() or file.read_bytes() != content:
+            write_bytes(file, content)
+
+
+def _summary(ended: Ended) -> dict[str, float]:
+    """Means over the episodes that ended; named as those of a batch on a processor are."""
+    count = float(ended.count)
+    if not count:
+        return {}
+    means = {
+        "return_batch": ended.total,
+        "discounted_batch": ended.discounted,
+        "length_batch": ended.length,
+        "distance_batch": ended.distance,
+    }
+    found = {name: float(value) / count for name, value in means.items()}
+    return found | ({"episodes_lost": float(ended.lost)} if ended.lost else {})

@@ -1,0 +1,136 @@
+"""MuJoCo's robots as pure functions: one step of Gymnasium's environments over MJX.
+
+`mjx.step` keeps all that MuJoCo computes between two steps; here only what decides the future is
+kept (`Body`), so that thousands of robots fit into a checkpoint. The stages of a Runge-Kutta step
+are one loop, so that the equations of motion are compiled once and not four times.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import mujoco
+import numpy as np
+from jaxtyping import Array, Float
+from mujoco import mjx
+
+SOLVER_ITERATIONS, LINE_SEARCH = 5, 8
+"""Limits of MuJoCo's constraint solver, which has 100 and 50: Newton's method is done before, and on
+an accelerator all robots wait for the slowest. The deviation is in docs/swarm.md."""
+RUNGE_KUTTA = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
+"""How far a stage goes from the beginning of the step, and its weight in the result."""
+
+
+class Body(NamedTuple):
+    """The state of one robot."""
+
+    qpos: Float[Array, " q"]
+    qvel: Float[Array, " v"]
+    qacc: Float[Array, " v"]
+    """Where the solver starts."""
+    position: Float[Array, " n"]
+    """Of the main body, as MuJoCo has it after a step: that of the step's last stage. Empty where
+    no reward depends on it."""
+    forces: Float[Array, "bodies 6"]
+    """Contact forces on each body; empty where nothing depends on them."""
+
+
+class Simulator:
+    """The equations of motion of a robot."""
+
+    def __init__(self, model: mujoco.MjModel, frame_skip: int, feels_contact: bool = False):
+        """`feels_contact`: whether `position` and `forces` are needed."""
+        self._model = mjx.put_model(model)
+        self._blank = mjx.make_data(self._model)
+        self._feels_contact, self._frame_skip = feels_contact, frame_skip
+        self._step = jnp.float32(model.opt.timestep)
+        self._is_runge_kutta = model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4
+        self._is_free = bool(model.nq > model.nv)
+        self.seconds = float(model.opt.timestep * frame_skip)
+        """Simulated in a step of the environment."""
+
+    def at(self, qpos: Float[Array, " q"], qvel: Float[Array, " v"]) -> Body:
+        """A robot put into a state, as Gymnasium's `set_state` does it."""
+        n, bodies = (2, self._model.nbody) if self._feels_contact else (0, 0)
+        return Body(qpos, qvel, jnp.zeros_like(qvel), qpos[:n], jnp.zeros((bodies, 6)))
+
+    def step(self, body: Body, control: Float[Array, " u"]) -> Body:
+        """One step of the environment: as many of the simulator's as it skips frames."""
+        advance = self._runge_kutta if self._is_runge_kutta else self._euler
+        return advance(body, control)
+
+    def _forward(self, qpos: Any, qvel: Any, qacc: Any, control: Any) -> mjx.Data:
+        blank: Any = self._blank
+        data = blank.replace(qpos=qpos, qvel=qvel, qacc_warmstart=qacc, ctrl=control)
+        return mjx.forward(self._model, data)
+
+    def _seen(self, body: Body, data: Any, is_last: Array) -> Body:
+        """With position and forces of these data, which are MuJoCo's after its last stage."""
+        if not self._feels_contact:
+            return body
+
+        def measured() -> tuple[Array, Array]:
+            felt: Any = mjx.rne_postconstraint(self._model, data)
+            return data.xpos[1, :2], felt._impl.cfrc_ext
+
+        position, forces = jax.lax.cond(is_last, measured, lambda: (body.position, body.forces))
+        return body._replace(position=position, forces=forces)
+
+    def _euler(self, body: Body, control: Array) -> Body:
+        def substep(body: Body, is_last: Array) -> tuple[Body, None]:
+            data: Any = self._forward(body.qpos, body.qvel, body.qacc, control)
+            moved: Any = mjx.euler(self._model, data)
+            after = body._replace(qpos=moved.qpos, qvel=moved.qvel, qacc=data.qacc)
+            return self._seen(after, data, is_last), None
+
+        is_last = jnp.arange(self._frame_skip) == self._frame_skip - 1
+        return jax.lax.scan(substep, body, is_last)[0]
+
+    def _runge_kutta(self, body: Body, control: Array) -> Body:
+        def stage(carry: tuple[Body, Array, Array, Array, Array], row: Any):
+            body, velocity, qacc, mean_velocity, mean_qacc = carry
+            reach, weight, ends, is_last = row
+            qpos = self._moved(body.qpos, reach * velocity)
+            velocity = body.qvel + reach * self._step * qacc
+            data: Any = self._forward(qpos, velocity, body.qacc, control)
+            qacc = data.qacc
+            mean_velocity = mean_velocity + weight * velocity
+            mean_qacc = mean_qacc + weight * qacc
+            after = Body(
+                jnp.where(ends, self._moved(body.qpos, mean_velocity), body.qpos),
+                jnp.where(ends, body.qvel + self._step * mean_qacc, body.qvel),
+                qacc,
+                body.position,
+                body.forces,
+            )
+            keep = jnp.where(ends, 0.0, 1.0)
+            after = self._seen(after, data, is_last)
+            return (after, velocity, qacc, keep * mean_velocity, keep * mean_qacc), None
+
+        reach, weight = np.tile(np.array(RUNGE_KUTTA, np.float32).T, self._frame_skip)
+        number = np.arange(len(reach))
+        rows = (reach, weight, number % 4 == 3, number == len(reach) - 1)
+        zero = jnp.zeros_like(body.qvel)
+        carry, _ = jax.lax.scan(stage, (body, zero, zero, zero, zero), rows)
+        return carry[0]
+
+    def _moved(self, qpos: Array, velocity: Array) -> Array:
+        """Positions after one of the simulator's steps at a velocity."""
+        if not self._is_free:
+            return qpos + self._step * velocity
+        place = qpos[:3] + self._step * velocity[:3]
+        turned = _turned(qpos[3:7], self._step * velocity[3:6])
+        return jnp.concatenate([place, turned, qpos[7:] + self._step * velocity[6:]])
+
+
+def _turned(quaternion: Float[Array, " 4"], rotation: Float[Array, " 3"]) -> Float[Array, " 4"]:
+    """A quaternion after a rotation in its own frame, of unit length."""
+    angle = jnp.sqrt(jnp.sum(rotation * rotation))
+    half = 0.5 * angle
+    axis = rotation * jnp.where(angle > 1e-6, jnp.sin(half) / jnp.maximum(angle, 1e-6), 0.5)
+    w, v = quaternion[0], quaternion[1:]
+    cos = jnp.cos(half)
+    real = w * cos - jnp.dot(v, axis)
+    imaginary = w * axis + cos * v + jnp.cross(v, axis)
+    turned = jnp.concatenate([real[None], imaginary])
+    return turned / jnp.sqrt(jnp.sum(turned * turned))

@@ -1,0 +1,341 @@
+"""Sampling and learning of all seeds as one compiled program, several iterations a call.
+
+Seeds and their environments are one batch for the simulator; `learn.learner` learns, as it does on
+a processor, one seed beside the other. Nothing leaves the accelerator but what is written down.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from moie.accelerated.tasks import Task, World
+from moie.core.batch import Batch
+from moie.core.policy import GaussianPolicy
+from moie.learn import learner
+from moie.learn.learner import LearnerState, Report
+from moie.runs.config import RunConfig
+
+SHOWN = 100
+"""States of a batch that go to the host, to measure how literally a policy may be read."""
+
+
+class Running(NamedTuple):
+    """Episodes under way, one in each environment."""
+
+    steps: Int[Array, "*N"]
+    total: Float[Array, "*N"]
+    """The return so far."""
+    discounted: Float[Array, "*N"]
+
+
+class Seeds(eqx.Module):
+    """All that an iteration hands to the next; S seeds with E environments each."""
+
+    learner: LearnerState
+    feature_mean: Float[Array, "S d"]
+    feature_scale: Float[Array, "S d"]
+    worlds: World
+    running: Running
+    key: PRNGKeyArray
+    batches: Int[Array, " S"]
+    """Sampled so far: the key of a batch follows from it."""
+    is_sound: Bool[Array, " S"]
+    """Whether learning has given finite numbers so far; a seed that has not stays where it was."""
+
+
+class Plan(NamedTuple):
+    """What an iteration is to do."""
+
+    goes: Bool[Array, ""]
+    """Whether there is one; the program has a fixed number of places."""
+    learns: Bool[Array, ""]
+    progress: Float[Array, ""]
+    hold: Int[Array, ""]
+    """Steps for which each random action is held."""
+    noise: Float[Array, ""]
+    """Factor of the policy's standard deviation; zero for mean actions."""
+
+
+class Ended(NamedTuple):
+    """Sums over the episodes that came to their end in a batch."""
+
+    count: Float[Array, " S"]
+    total: Float[Array, " S"]
+    discounted: Float[Array, " S"]
+    length: Float[Array, " S"]
+    distance: Float[Array, " S"]
+    lost: Float[Array, " S"]
+    """Episodes that the simulator broke off with numbers that are not finite."""
+
+
+class Visited(NamedTuple):
+    """States that became prototypes, K of each seed; where none did, anything."""
+
+    state: Float[Array, "S K d"]
+    qpos: Float[Array, "S K q"]
+    qvel: Float[Array, "S K v"]
+    environment: Int[Array, "S K"]
+    step: Int[Array, "S K"]
+
+
+class Record(NamedTuple):
+    """What an iteration leaves on the host."""
+
+    report: Report
+    policy: GaussianPolicy
+    visited: Visited | None
+    states: Float[Array, "S n d"]
+    """Some states of the batch, in the task's units."""
+    mean: Float[Array, "S d"]
+    variance: Float[Array, "S d"]
+    """Of all states of the batch."""
+    ended: Ended
+    is_sound: Bool[Array, " S"]
+
+
+class Moment(NamedTuple):
+    """One step of every environment."""
+
+    state: Float[Array, "S E d"]
+    next_state: Float[Array, "S E d"]
+    taken: Float[Array, "S E A"]
+    reward: Float[Array, "S E"]
+    terminated: Bool[Array, "S E"]
+    ends: Bool[Array, "S E"]
+    qpos: Float[Array, "S E q"]
+    qvel: Float[Array, "S E v"]
+    step: Int[Array, "S E"]
+
+
+class Program:
+    """The compiled iterations of a swarm."""
+
+    def __init__(self, task: Task, config: RunConfig, n_environments: int, places: int):
+        """`places`: iterations of a call, at most."""
+        self.task, self.config, self.places = task, config, places
+        self.n_environments = n_environments
+        self.n_moments = config.batch_steps // n_environments
+        low, high = task.action_low, task.action_high
+        self._centre, self._range = jnp.zeros_like(low), jnp.ones_like(low)
+        if config.scales_actions:
+            self._centre, self._range = jnp.asarray((low + high) / 2), jnp.asarray((high - low) / 2)
+        self.compiled: Any = None
+
+    def start(self, seeds: list[int]) -> Seeds:
+        """Untrained policies, robots at the beginning of an episode."""
+        task, config = self.task, self.config
+        shape = (task.n_features, len(task.action_low))
+
+        def one(key: PRNGKeyArray) -> Seeds:
+            state = learner.start(config.learner, *shape, key=key)
+            own = jax.random.fold_in(key, 0x5EED)
+            begin, later = jax.random.split(own)
+            worlds = jax.vmap(task.reset)(jax.random.split(begin, self.n_environments))
+            none = jnp.zeros(self.n_environments)
+            return Seeds(
+                learner=state,
+                feature_mean=jnp.zeros(task.n_features),
+                feature_scale=jnp.ones(task.n_features),
+                worlds=worlds,
+                running=Running(none.astype(jnp.int32), none, none),
+                key=later,
+                batches=jnp.zeros((), jnp.int32),
+                is_sound=jnp.asarray(True),
+            )
+
+        keys = jnp.stack([jax.random.key(seed) for seed in seeds])
+        return jax.jit(jax.vmap(one))(keys)
+
+    def compile(self, seeds: Seeds) -> None:
+        """Ahead of the first call; later calls take no more than the time of their iterations."""
+        plans = Plan(
+            *(
+                jax.ShapeDtypeStruct((self.places,), dtype)
+                for dtype in (jnp.bool_, jnp.bool_, jnp.float32, jnp.int32, jnp.float32)
+            )
+        )
+        # Single precision is single: no product of matrices in TF32.
+        with jax.default_matmul_precision("highest"):
+            self.compiled = jax.jit(self.iterations).lower(seeds, plans).compile()
+
+    def iterations(self, seeds: Seeds, plans: Plan) -> tuple[Seeds, Record]:
+        """As many as there are places, those that the plan leaves out passed over."""
+
+        def one(seeds: Seeds, plan: Plan) -> tuple[Seeds, Record]:
+            blank = jax.tree.map(
+                lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(self._iterate, seeds, plan)[1]
+            )
+            return jax.lax.cond(
+                plan.goes, self._iterate, lambda seeds, _: (seeds, blank), seeds, plan
+            )
+
+        return jax.lax.scan(one, seeds, plans)
+
+    def _iterate(self, seeds: Seeds, plan: Plan) -> tuple[Seeds, Record]:
+        seeds, moments, ended = self.sample(seeds, plan)
+
+        def by_environment(x: Array) -> Array:
+            """(T, S, E, ...) to (S, E T, ...): the steps of an environment end to end."""
+            x = jnp.moveaxis(x, 0, 2)
+            return x.reshape(x.shape[0], -1, *x.shape[3:])
+
+        rows = jax.tree.map(by_environment, moments)
+        batch = self._batch(seeds, rows)
+        learn = jax.vmap(partial(learner.learn, self.config.learner), in_axes=(0, 0, None))
+        blank = jax.tree.map(
+            lambda x: jnp.zeros(x.shape, x.dtype),
+            jax.eval_shape(learn, seeds.learner, batch, plan.progress)[1],
+        )
+        learned, report = jax.lax.cond(
+            plan.learns,
+            learn,
+            lambda state, *_: (state, blank),
+            seeds.learner,
+            batch,
+            plan.progress,
+        )
+        is_sound = seeds.is_sound & _finite(report) & _finite(learned.policy)
+        kept = jax.tree.map(partial(_chosen, is_sound), learned, seeds.learner)
+        seeds = eqx.tree_at(lambda s: (s.learner, s.is_sound), seeds, (kept, is_sound))
+        record = Record(
+            report=report,
+            policy=kept.policy,
+            visited=_visited(report, rows, self.n_moments),
+            states=rows.state[:, :: -(-rows.state.shape[1] // SHOWN)],
+            mean=jnp.mean(rows.state, axis=1),
+            variance=jnp.var(rows.state, axis=1),
+            ended=ended,
+            is_sound=is_sound,
+        )
+        return seeds, record
+
+    def _batch(self, seeds: Seeds, rows: Moment) -> Batch:
+        """In the learner's units. An environment's last step is an end, but no termination: the
+        episode goes on in the next batch."""
+        mean, scale = seeds.feature_mean[:, None], seeds.feature_scale[:, None]
+        is_cut = jnp.arange(rows.ends.shape[1]) % self.n_moments == self.n_moments - 1
+        return Batch(
+            (rows.state - mean) / scale,
+            (rows.next_state - mean) / scale,
+            rows.taken,
+            rows.reward,
+            rows.terminated,
+            rows.ends | is_cut,
+        )
+
+    def sample(self, seeds: Seeds, plan: Plan) -> tuple[Seeds, Moment, Ended]:
+        """A batch of every seed; episodes go on where the last batch left them."""
+        task, policy = self.task, seeds.learner.policy
+        keys = jax.vmap(jax.random.fold_in)(seeds.key, seeds.batches)
+        n_seeds, shape = len(seeds.batches), (self.n_environments, len(task.action_low))
+        mean, scale = seeds.feature_mean[:, None], seeds.feature_scale[:, None]
+        discount = self.config.learner.critic.discount
+
+        def drawn(key: PRNGKeyArray, number: Array) -> Array:
+            return jax.random.normal(jax.random.fold_in(key, number), shape)
+
+        def begun(key: PRNGKeyArray, moment: Array) -> World:
+            key = jax.random.fold_in(jax.random.fold_in(key, 0x2E5E7), moment)
+            return jax.vmap(task.reset)(jax.random.split(key, self.n_environments))
+
+        def together(function: Any, *arguments: Any) -> Any:
+            """Seeds and environments as one axis."""
+            size = n_seeds * self.n_environments
+            flat = jax.tree.map(lambda x: x.reshape(size, *x.shape[2:]), arguments)
+            answer = jax.vmap(function)(*flat)
+            return jax.tree.map(
+                lambda x: x.reshape(n_seeds, self.n_environments, *x.shape[1:]), answer
+            )
+
+        def step(carry: tuple[World, Running], moment: Array):
+            worlds, running = carry
+            state = together(task.observe, worlds)
+            act = jax.vmap(lambda one, some: jax.vmap(one.mean)(some))
+            noise = jax.vmap(drawn, in_axes=(0, None))(keys, moment // plan.hold)
+            std = jnp.exp(policy.log_std)[:, None] * plan.noise
+            taken = act(policy, (state - mean) / scale) + std * noise
+            given = jnp.clip(
+                self._centre + self._range * taken, task.action_low, task.action_high
+            )
+            answer = together(task.step, worlds, given)
+            is_lost = ~(
+                jnp.isfinite(answer.observation).all(axis=-1) & jnp.isfinite(answer.reward)
+            )
+            reward = jnp.where(is_lost, 0.0, answer.reward)
+            terminated = answer.terminated | is_lost
+            running = Running(
+                running.steps + 1,
+                running.total + reward,
+                running.discounted + reward * discount ** running.steps.astype(jnp.float32),
+            )
+            ends = terminated | (running.steps >= task.longest)
+            moment_of = Moment(
+                state,
+                jnp.where(is_lost[..., None], state, answer.observation),
+                taken,
+                reward,
+                terminated,
+                ends,
+                together(task.qpos, worlds),
+                worlds.body.qvel,
+                running.steps - 1,
+            )
+            over = (running, together(task.distance, answer.world), is_lost)
+            fresh = jax.vmap(begun, in_axes=(0, None))(keys, moment)
+            after = jax.tree.map(partial(_chosen, ends), (fresh, _none(running)), (answer.world, running))
+            return after, (moment_of, _ended(ends, *over))
+
+        (worlds, running), (moments, ended) = jax.lax.scan(
+            step, (seeds.worlds, seeds.running), jnp.arange(self.n_moments)
+        )
+        seeds = eqx.tree_at(
+            lambda s: (s.worlds, s.running, s.batches),
+            seeds,
+            (worlds, running, seeds.batches + 1),
+        )
+        return seeds, moments, jax.tree.map(lambda x: jnp.sum(x, axis=0), ended)
+
+
+def _none(running: Running) -> Running:
+    return jax.tree.map(jnp.zeros_like, running)
+
+
+def _chosen(condition: Array, one: Array, other: Array) -> Array:
+    """`one` where the condition holds, which has fewer axes. Keys do not change."""
+    if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
+        return one
+    shaped = condition.reshape(*condition.shape, *(1,) * (one.ndim - condition.ndim))
+    return jnp.where(shaped, one, other)
+
+
+def _finite(tree: Any) -> Bool[Array, " S"]:
+    """Whether all numbers of a seed are finite."""
+    leaves = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
+    good = [jnp.isfinite(x).all(axis=tuple(range(1, x.ndim))) for x in leaves]
+    return jnp.stack(good).all(axis=0)
+
+
+def _ended(ends: Array, running: Running, distance: Array, is_lost: Array) -> Ended:
+    def total(x: Array) -> Array:
+        return jnp.sum(jnp.where(ends, x, 0), axis=1, dtype=jnp.float32)
+
+    parts = (jnp.ones_like(distance), running.total, running.discounted, running.steps)
+    return Ended(*map(total, parts), total(distance), total(is_lost))
+
+
+def _visited(report: Report, rows: Moment, n_moments: int) -> Visited | None:
+    """The rows that became prototypes."""
+    if report.rows is None:
+        return None
+    chosen = jnp.maximum(report.rows, 0)
+
+    def pick(x: Array) -> Array:
+        return jax.vmap(lambda some, at: some[at])(x, chosen)
+
+    return Visited(
+        pick(rows.state), pick(rows.qpos), pick(rows.qvel), chosen // n_moments, pick(rows.step)
+    )

@@ -1,0 +1,266 @@
+"""The training loop of a swarm: iterations on the accelerator, evaluations and files beside it."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from moie.accelerated.folder import member_path
+from moie.accelerated.members import Member
+from moie.accelerated.program import Plan, Program, Record, Seeds
+from moie.accelerated.progress import SwarmProgress
+from moie.accelerated.tasks import Task
+from moie.environments import specs, tasks
+from moie.errors import FileError, InputError, Stopped
+from moie.files import typed
+from moie.rollout.pool import Pool
+from moie.runs.config import RunConfig, with_seed
+from moie.runs.deployment import first_policy
+from moie.runs.disk import checkpoint, metrics
+from moie.runs.disk.checkpoint import Checkpoint
+from moie.runs.disk.directory import RunDirectory, present
+from moie.runs.evaluation import longest_episode
+from moie.runs.training import Machinery
+
+PLACES = 10
+"""Iterations of one call, at most."""
+SPREAD = 1e-5
+"""Of a feature, relative to its size, below which it is constant but for rounding."""
+CALL = 10.0
+"""Seconds that a call should take, so that progress is seen and Ctrl-C heard."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """Iterations on the accelerator."""
+
+    seeds: Seeds
+    record: Record
+    n: int
+    seconds: float
+
+
+class Group:
+    """Seeds that learn side by side."""
+
+    def __init__(self, path: Path, config: RunConfig, seeds: tuple[int, ...], machinery: Machinery):
+        """`config`: of any of them."""
+        self.path, self.config, self.machinery = path, config, machinery
+        self.task = Task(config.task)
+        self.program = Program(self.task, config, config.environments, PLACES)
+        self.state = self.program.start(list(seeds))
+        with tasks.opened(config.task) as env:
+            self._longest = longest_episode(env)
+            policies = [
+                first_policy(with_seed(config, seed), env, _of(self.state.learner.policy, s))
+                for s, seed in enumerate(seeds)
+            ]
+        self.members = [
+            Member(RunDirectory(member_path(path, seed)), with_seed(config, seed), policy)
+            for seed, policy in zip(seeds, policies, strict=True)
+        ]
+        self._pace = 0.0
+
+    # --- where it stands -------------------------------------------------------------------------
+
+    @property
+    def learning(self) -> list[Member]:
+        """Those that have not diverged."""
+        return [member for member in self.members if member.divergence is None]
+
+    @property
+    def iteration(self) -> int:
+        """Iterations done by those that learn; the number wanted where none does."""
+        return min((m.counters.iteration for m in self.learning), default=self.config.iterations)
+
+    def is_complete(self) -> bool:
+        """Learned all iterations, and measured the results."""
+        done = self.config.iterations
+        return self.iteration >= done and all(
+            (rows := metrics.read_last(member.run.metrics_file))
+            and rows[-1]["iteration"] >= member.counters.iteration
+            for member in self.learning
+        )
+
+    def restore(self) -> None:
+        """Continue from the newest checkpoints that are of the same moment. Each run keeps two, and
+        a moment is saved run by run, so that one of the two is whole in all of them."""
+        for member in self.members:
+            if member.run.fault_file.exists():
+                member.divergence = "diverged"
+        saved = [
+            {int(folder.name) for folder in present(member.run.checkpoints)}
+            for member in self.learning
+        ]
+        common = sorted(set.intersection(*saved), reverse=True) if saved else []
+        wrong: list[str] = []
+        for iteration in common:
+            try:
+                found = [self._checkpoint(member, iteration) for member in self.members]
+            except InputError as error:
+                wrong.append(str(error))
+                continue
+            rows = [
+                checkpoint.from_arrays(_of(self.state, s), one.learner)
+                for s, one in enumerate(found)
+            ]
+            self.state = jax.tree.map(lambda *x: jnp.stack(x), *rows)
+            for member, one in zip(self.members, found, strict=True):
+                member.restore(one)
+                member.write_policy()
+            for line in wrong:
+                self.machinery.progress.note(f"{line}; going back to the checkpoint before")
+            return
+        if wrong or any(saved):
+            raise FileError(
+                f"no checkpoint in {self.path} is whole in all of its runs: "
+                f"{'; '.join(wrong) or 'they are of different iterations'}; bring them back from a "
+                "copy, or start another swarm"
+            )
+
+    def _checkpoint(self, member: Member, iteration: int) -> Checkpoint:
+        folders = present(member.run.checkpoints)
+        if member.divergence is not None:  # it stopped earlier
+            return checkpoint.load(folders[-1])
+        return checkpoint.load(member.run.checkpoints / f"{iteration:06d}")
+
+    # --- learning --------------------------------------------------------------------------------
+
+    def go(self) -> None:
+        """Learn until the last iteration, then measure the final policies."""
+        machinery, config = self.machinery, self.config
+        spec = specs.pack(config.task)
+        shown = SwarmProgress(machinery.progress, config, len(self.members))
+        with (
+            Pool(spec, machinery.workers, machinery.worker_timeout, machinery.check) as pool,
+            ThreadPoolExecutor(1) as aside,
+            ExitStack() as stack,
+        ):
+            for member in self.members:
+                stack.enter_context(member.run.lock())
+                member.open(stack, pool, self._longest)
+            pool.tend(compiling := aside.submit(self.program.compile, self.state))
+            compiling.result()
+            stack.enter_context(shown.of(self.iteration))
+            try:
+                n_before = 0
+                if self.iteration == 0 and config.standardise:
+                    n_before = self._scale(pool, aside)
+                for call in self._calls(pool, aside):
+                    self._take(call, shown, n_before)
+                for member in self.learning:
+                    member.measure()
+                for member in self.learning:
+                    member.wait()
+            except Stopped as stop:
+                raise Stopped(
+                    f"stopped after iteration {self.iteration} of {config.iterations}; continue "
+                    f"with: {typed('resume', self.path)}"
+                ) from stop
+            shown.measured([row for member in self.learning for row in member.write()])
+
+    def _calls(self, pool: Pool, aside: ThreadPoolExecutor) -> Iterator[_Call]:
+        """Iterations as they come. The next ones begin before the last are written down."""
+        first, last = self.iteration, self.config.iterations
+        state, running = self.state, None
+        while first < last or running is not None:
+            following: Future[_Call] | None = None
+            if running is not None:
+                pool.tend(running)
+                call = running.result()
+                state = call.seeds
+            if first < last:
+                n = self._number(last - first)
+                progress = [self.config.progress(first + i) for i in range(n)]
+                plan = _plan(n, progress, learns=True)
+                following = aside.submit(self._run, state, plan, n)
+                first += n
+            if running is not None:
+                yield call
+            running = following
+
+    def _number(self, left: int) -> int:
+        """Iterations of the next call; what is learned does not depend on it."""
+        wanted = CALL / self._pace if self._pace else 1
+        return int(min(max(wanted, 1), PLACES, left))
+
+    def _run(self, state: Seeds, plan: Plan, n: int) -> _Call:
+        began = time.perf_counter()
+        state, record = jax.block_until_ready(self.program.compiled(state, plan))
+        seconds = time.perf_counter() - began
+        self._pace = seconds / n
+        return _Call(state, jax.tree.map(np.asarray, record), n, seconds)
+
+    def _scale(self, pool: Pool, aside: ThreadPoolExecutor) -> int:
+        """The scale of the features from batches that nothing is learned from; their steps."""
+        config, means, variances = self.config, [], []
+        for _ in range(config.scaling_batches):
+            plan = _plan(1, [0.0], learns=False, hold=config.scaling_hold)
+            pool.tend(running := aside.submit(self._run, self.state, plan, 1))
+            self.state = running.result().seeds
+            record = running.result().record
+            means.append(record.mean[0].astype(np.float64))
+            variances.append(record.variance[0].astype(np.float64))
+        self._pace = 0.0
+        std = np.sqrt(np.mean(variances, axis=0) + np.var(means, axis=0)).astype(np.float32)
+        mean = np.mean(means, axis=0).astype(np.float32)
+        scalings = [
+            member.scaling.with_moments(mean[s], std[s], SPREAD)
+            for s, member in enumerate(self.members)
+        ]
+        for member, scaling in zip(self.members, scalings, strict=True):
+            member.scaling = scaling
+        self.state = eqx.tree_at(
+            lambda s: (s.feature_mean, s.feature_scale),
+            self.state,
+            (
+                jnp.asarray(np.stack([one.feature_mean for one in scalings]), jnp.float32),
+                jnp.asarray(np.stack([one.feature_scale for one in scalings]), jnp.float32),
+            ),
+        )
+        return config.scaling_batches * config.batch_steps
+
+    def _take(self, call: _Call, shown: SwarmProgress, n_before: int) -> None:
+        """Write down what a call gave, and save."""
+        for i in range(call.n):
+            rows = [
+                member.take(_of(_of(call.record, i), s), call.seconds / call.n, n_before)
+                for s, member in enumerate(self.members)
+                if member.divergence is None
+            ]
+            shown.show(rows, self.iteration)
+        for member in self.learning:
+            member.wait(1)
+        self.state = call.seeds
+        arrays = checkpoint.to_arrays(self.state)
+        for s, member in enumerate(self.members):
+            if member.divergence is None:
+                shown.measured(member.save({name: np.asarray(x[s]) for name, x in arrays.items()}))
+        for member in self.members:
+            if member.divergence is not None:
+                shown.lost(member.config.seed, member.divergence)
+        self.machinery.check()
+
+
+def _plan(n: int, progress: list[float], *, learns: bool, hold: int = 1) -> Plan:
+    empty = [0.0] * (PLACES - n)
+    return Plan(
+        np.arange(PLACES) < n,
+        np.full(PLACES, learns),
+        np.asarray([*progress, *empty], np.float32),
+        np.full(PLACES, hold, np.int32),
+        np.ones(PLACES, np.float32),
+    )
+
+
+def _of(tree: Any, place: int) -> Any:
+    """One seed, or one iteration, of all that a tree holds."""
+    return jax.tree.map(lambda x: x[place], tree)

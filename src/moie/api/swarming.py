@@ -1,0 +1,102 @@
+"""All seeds of a run at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moie.api.run import Run
+from moie.api.training import default_out, iterations_for, task_preset
+
+if TYPE_CHECKING:
+    from moie.runs.config import RunConfig
+
+ENVIRONMENTS = 64
+"""Of each seed, where the user says nothing."""
+
+
+def swarm_preset(task: str, algorithm: str | None = None) -> RunConfig:
+    """The settings that a swarm gets where the user gives none; InputError if the task is not one
+    of those that can run on an accelerator."""
+    from dataclasses import replace
+
+    from moie.accelerated.catalogue import check_task
+
+    check_task(task)
+    return replace(task_preset(task, algorithm), environments=ENVIRONMENTS)
+
+
+def swarm_config(
+    config: RunConfig,
+    seeds: int | str | Sequence[int] = 25,
+    out: str | os.PathLike[str] | None = None,
+    at_once: int | None = None,
+    workers: int | None = None,
+    worker_timeout: float = 300.0,
+    quiet: bool = False,
+) -> list[Run]:
+    """Train by a complete configuration, with each of some seeds."""
+    from moie.accelerated.folder import check_free, member_path, seeds_of
+    from moie.runs.config import whole
+    from moie.runs.machinery import machinery
+
+    path = default_out(config, "swarm") if out is None else Path(out)
+    check_free(path)
+    numbers = seeds_of(seeds)
+    if at_once is not None:
+        at_once = whole("at_once", at_once)
+    with machinery(workers, worker_timeout, False, quiet, accelerator=True) as parts:
+        from moie.accelerated import lifecycle
+
+        lifecycle.start(path, config, numbers, at_once, parts)
+    return [Run(member_path(path, seed)) for seed in numbers]
+
+
+def swarm(
+    task: str,
+    *,
+    algorithm: str | None = None,
+    experts: int | None = None,
+    seeds: int | Sequence[int] = 25,
+    steps: int | None = None,
+    iterations: int | None = None,
+    environments: int | None = None,
+    at_once: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    worker_timeout: float = 300.0,
+    quiet: bool = False,
+    **settings: Any,
+) -> list[Run]:
+    """Train a policy with many seeds at once, on an accelerator if there is one.
+
+    Args:
+        task: "Ant-v5", "HalfCheetah-v5", "Hopper-v5", "InvertedPendulum-v5" or "Walker2d-v5".
+        algorithm: "moie" (the default), "crisp" or one of the baselines.
+        experts: number of experts; default: 10.
+        seeds: how many seeds, or which.
+        steps: environment steps that each seed learns from, rounded up to whole batches.
+        iterations: batches to learn from, if `steps` is not given.
+        environments: environments of each seed, side by side; a divisor of `batch_steps`.
+        at_once: seeds that learn side by side; default: as many as memory holds.
+        out: the folder of the swarm, which must not exist; each seed is a run in it.
+        workers: processes that evaluate policies in Gymnasium's environments; default: number of
+            cores.
+        worker_timeout, quiet: see `moie.train`.
+        settings: any other setting that `moie train --help` lists, with underscores.
+    """
+    from moie.runs.config import with_settings
+
+    named = {
+        "algorithm": algorithm,
+        "experts": experts,
+        "iterations": iterations,
+        "environments": environments,
+    }
+    settings |= {name: value for name, value in named.items() if value is not None}
+    config = with_settings(swarm_preset(task, algorithm), settings)
+    if steps is not None:
+        config = with_settings(config, {"iterations": iterations_for(steps, config)})
+    return swarm_config(config, seeds, out, at_once, workers, worker_timeout, quiet)
