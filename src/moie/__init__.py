@@ -13,7 +13,7 @@ included.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from moie import callbacks
-    from moie.api import Run, evaluate, explain, load, prune, resume, show, tasks, train
+    from moie.api import Run, evaluate, explain, load, prune, resume, show, swarm, tasks, train
     from moie.errors import (
         ClusterError,
         DivergenceError,
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from moie.studies.interface import StudyRuns, compare, study, study_status
 
 __version__ = "0.1.0"
-__all__ = ["Run", "evaluate", "explain", "load", "prune", "resume", "show", "tasks", "train"]
+__all__ = ["Run", "evaluate", "explain", "load", "prune", "resume", "show", "swarm", "tasks", "train"]
 __all__ += ["Callback", "Explanation", "Measured", "MixturePolicy", "Policy", "callbacks"]
 __all__ += ["Grid", "Study", "StudyRuns", "compare", "study", "study_status"]
 __all__ += ["ClusterError", "DivergenceError", "EnvironmentFault", "FileError", "InputError"]
 __all__ += ["MoieError", "Stopped"]
 _HOMES = {
-    "api": "Run evaluate explain load prune resume show tasks train",
+    "api": "Run evaluate explain load prune resume show swarm tasks train",
     "errors": "ClusterError DivergenceError EnvironmentFault FileError InputError MoieError "
     "Stopped",
     "policy.base": "Explanation Policy",

@@ -1,4 +1,4 @@
-"""The folder of a swarm: `swarm.json` says which seeds there are, `s0`, `s1`, ... are their runs."""
+"""The folder of a swarm: `swarm.json` names its seeds; `s0`, `s1`, ... are their runs."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -41,6 +41,15 @@ def is_swarm(path: Path) -> bool:
     return (path / NAME).is_file()
 
 
+def check_single(path: Path) -> None:
+    """InputError where a run is one of a swarm's, which continue together."""
+    if is_swarm(path.resolve().parent) and (path / "run.json").is_file():
+        raise InputError(
+            f"{path} is one of the runs of a swarm, which continue together: "
+            f"{typed('resume', path.parent)}"
+        )
+
+
 def check_free(path: Path) -> None:
     """FileError if something is there already."""
     if is_swarm(path):
@@ -66,7 +75,7 @@ def read(path: Path) -> Swarm:
         for name, value in (("at_once", swarm.at_once), *(("seeds", s) for s in swarm.seeds)):
             if type(value) is not int or not 0 <= value < 2**63:
                 raise ValueError(f"{name} has {shortened(value)}, expected whole numbers")
-        if not 1 <= swarm.at_once or not swarm.seeds or not isinstance(swarm.machine, str):
+        if not swarm.at_once >= 1 or not swarm.seeds or not isinstance(swarm.machine, str):
             raise ValueError("it names no seeds")
         return swarm
 

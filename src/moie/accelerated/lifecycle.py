@@ -11,7 +11,7 @@ from moie.accelerated.training import Group
 from moie.errors import InputError
 from moie.runs.config import RunConfig, with_schedule, with_seed
 from moie.runs.disk.directory import RunDirectory
-from moie.runs.training import Machinery
+from moie.runs.machinery import Machinery
 
 
 def machine() -> str:
@@ -87,4 +87,3 @@ def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> N
         machinery.progress.note(
             f"{path} is complete; --iterations with a larger number continues it"
         )
-

@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 
 from moie.accelerated.program import Ended, Record
-from moie.core.selection import KEPT
 from moie.errors import DivergenceError
 from moie.files import as_json, remove_leftovers, write_bytes
 from moie.policy import file as policy_file
 from moie.policy.base import Origin, Policy
 from moie.rollout.pool import Pool
-from moie.runs.backlog import Backlog, Row
 from moie.runs.config import RunConfig
 from moie.runs.deployment import deploy, scaling_of
 from moie.runs.disk import checkpoint
 from moie.runs.disk.checkpoint import Checkpoint, Counters
 from moie.runs.disk.directory import RunDirectory
-from moie.runs.disk.records import Records
-from moie.runs.reporting import check_finite, numbers, truth_of
+from moie.runs.disk.metrics import Records, Row
+from moie.runs.rows import Backlog, learning_numbers, truth_numbers
 
 
 class Member:
     """One seed of a swarm, on the host."""
 
-    def __init__(self, run: RunDirectory, config: RunConfig, policy: Policy):
+    def __init__(self, run: RunDirectory, config: RunConfig, policy: Policy, walks: bool):
+        """`walks`: whether the robot covers a distance."""
+        self._walks = walks
         self.run, self.config, self.policy = run, config, policy
         self.counters = Counters()
         self.waiting: tuple[tuple[Row, Policy | None], ...] = ()
@@ -37,10 +37,10 @@ class Member:
         self._records: Records
         self._backlog: Backlog
 
-    def restore(self, found: Checkpoint) -> None:
+    def restore(self, last: Checkpoint) -> None:
         """Continue from a checkpoint."""
-        self.policy, self.counters, self.waiting = found.policy, found.counters, found.waiting
-        self.scaling = scaling_of(found.policy, self.config)
+        self.policy, self.counters, self.waiting = last.policy, last.counters, last.waiting
+        self.scaling = scaling_of(last.policy, self.config)
 
     def open(self, stack: ExitStack, pool: Pool, longest: int) -> None:
         """Begin to write, for as long as the stack is open."""
@@ -59,8 +59,8 @@ class Member:
         config, iteration = self.config, self.counters.iteration
         report = record.report
         try:
+            learned = learning_numbers(report, iteration)
             if not record.is_sound:
-                check_finite(report, iteration)
                 raise DivergenceError(f"learning diverged in iteration {iteration}")
         except DivergenceError as error:
             self._mark(str(error))
@@ -82,20 +82,19 @@ class Member:
         entry.row = {
             "iteration": iteration,
             "steps": n_steps,
-            **_summary(record.ended),
-            **numbers(report),
-            **truth_of(self.policy, record.states.astype(np.float64)),
+            **_summary(record.ended, self._walks),
+            **learned,
+            **truth_numbers(self.policy, np.asarray(record.states, np.float64)),
             "seconds_total": self.counters.seconds,
         }
-        return {**entry.row, **entry.found}
+        return entry.full_row
 
     def _visited(self, record: Record) -> Callable[[int, int], tuple[Any, Origin]]:
-        visited, iteration = record.visited, self.counters.iteration
+        visited: Any = record.visited
+        iteration = self.counters.iteration
         none = np.zeros((0, len(self.policy.action_names)), np.float32)
 
         def at(k: int, row: int) -> tuple[Any, Origin]:
-            assert visited is not None
-            assert row != KEPT
             origin = Origin(
                 iteration,
                 int(visited.environment[k]),
@@ -146,16 +145,13 @@ class Member:
             write_bytes(file, content)
 
 
-def _summary(ended: Ended) -> dict[str, float]:
+def _summary(ended: Ended, walks: bool) -> dict[str, float]:
     """Means over the episodes that ended; named as those of a batch on a processor are."""
-    count = float(ended.count)
+    count = float(ended.episodes)
     if not count:
         return {}
-    means = {
-        "return_batch": ended.total,
-        "discounted_batch": ended.discounted,
-        "length_batch": ended.length,
-        "distance_batch": ended.distance,
-    }
-    found = {name: float(value) / count for name, value in means.items()}
-    return found | ({"episodes_lost": float(ended.lost)} if ended.lost else {})
+    sums = ended._asdict()
+    names = {"total": "return", "discounted": "discounted", "length": "length"}
+    names |= {"distance": "distance"} if walks else {}
+    means = {f"{name}_batch": float(sums[of]) / count for of, name in names.items()}
+    return means | ({"episodes_lost": float(ended.lost)} if ended.lost else {})

@@ -15,8 +15,8 @@ from jaxtyping import Array, Float
 from mujoco import mjx
 
 SOLVER_ITERATIONS, LINE_SEARCH = 5, 8
-"""Limits of MuJoCo's constraint solver, which has 100 and 50: Newton's method is done before, and on
-an accelerator all robots wait for the slowest. The deviation is in docs/swarm.md."""
+"""Limits of MuJoCo's constraint solver, which has 100 and 50: Newton's method is done before, and
+on an accelerator all robots wait for the slowest. The deviation is in docs/swarm.md."""
 RUNGE_KUTTA = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 """How far a stage goes from the beginning of the step, and its weight in the result."""
 

@@ -63,7 +63,7 @@ class Plan(NamedTuple):
 class Ended(NamedTuple):
     """Sums over the episodes that came to their end in a batch."""
 
-    count: Float[Array, " S"]
+    episodes: Float[Array, " S"]
     total: Float[Array, " S"]
     discounted: Float[Array, " S"]
     length: Float[Array, " S"]
@@ -152,12 +152,9 @@ class Program:
 
     def compile(self, seeds: Seeds) -> None:
         """Ahead of the first call; later calls take no more than the time of their iterations."""
-        plans = Plan(
-            *(
-                jax.ShapeDtypeStruct((self.places,), dtype)
-                for dtype in (jnp.bool_, jnp.bool_, jnp.float32, jnp.int32, jnp.float32)
-            )
-        )
+        types: tuple[Any, ...] = (jnp.bool_, jnp.bool_, jnp.float32, jnp.int32, jnp.float32)
+        columns: Any = [jax.ShapeDtypeStruct((self.places,), one) for one in types]
+        plans = Plan(*columns)
         # Single precision is single: no product of matrices in TF32.
         with jax.default_matmul_precision("highest"):
             self.compiled = jax.jit(self.iterations).lower(seeds, plans).compile()
@@ -258,13 +255,9 @@ class Program:
             noise = jax.vmap(drawn, in_axes=(0, None))(keys, moment // plan.hold)
             std = jnp.exp(policy.log_std)[:, None] * plan.noise
             taken = act(policy, (state - mean) / scale) + std * noise
-            given = jnp.clip(
-                self._centre + self._range * taken, task.action_low, task.action_high
-            )
+            given = jnp.clip(self._centre + self._range * taken, task.action_low, task.action_high)
             answer = together(task.step, worlds, given)
-            is_lost = ~(
-                jnp.isfinite(answer.observation).all(axis=-1) & jnp.isfinite(answer.reward)
-            )
+            is_lost = ~(jnp.isfinite(answer.observation).all(axis=-1) & jnp.isfinite(answer.reward))
             reward = jnp.where(is_lost, 0.0, answer.reward)
             terminated = answer.terminated | is_lost
             running = Running(
@@ -286,7 +279,8 @@ class Program:
             )
             over = (running, together(task.distance, answer.world), is_lost)
             fresh = jax.vmap(begun, in_axes=(0, None))(keys, moment)
-            after = jax.tree.map(partial(_chosen, ends), (fresh, _none(running)), (answer.world, running))
+            started, went_on = (fresh, _none(running)), (answer.world, running)
+            after = jax.tree.map(partial(_chosen, ends), started, went_on)
             return after, (moment_of, _ended(ends, *over))
 
         (worlds, running), (moments, ended) = jax.lax.scan(
@@ -323,8 +317,14 @@ def _ended(ends: Array, running: Running, distance: Array, is_lost: Array) -> En
     def total(x: Array) -> Array:
         return jnp.sum(jnp.where(ends, x, 0), axis=1, dtype=jnp.float32)
 
-    parts = (jnp.ones_like(distance), running.total, running.discounted, running.steps)
-    return Ended(*map(total, parts), total(distance), total(is_lost))
+    return Ended(
+        total(jnp.ones_like(distance)),
+        total(running.total),
+        total(running.discounted),
+        total(running.steps),
+        total(distance),
+        total(is_lost),
+    )
 
 
 def _visited(report: Report, rows: Moment, n_moments: int) -> Visited | None:

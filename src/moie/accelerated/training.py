@@ -28,7 +28,7 @@ from moie.runs.disk import checkpoint, metrics
 from moie.runs.disk.checkpoint import Checkpoint
 from moie.runs.disk.directory import RunDirectory, present
 from moie.runs.evaluation import longest_episode
-from moie.runs.training import Machinery
+from moie.runs.machinery import Machinery
 
 PLACES = 10
 """Iterations of one call, at most."""
@@ -63,8 +63,9 @@ class Group:
                 first_policy(with_seed(config, seed), env, _of(self.state.learner.policy, s))
                 for s, seed in enumerate(seeds)
             ]
+        walks = self.task.rules.n_travelled > 0
         self.members = [
-            Member(RunDirectory(member_path(path, seed)), with_seed(config, seed), policy)
+            Member(RunDirectory(member_path(path, seed)), with_seed(config, seed), policy, walks)
             for seed, policy in zip(seeds, policies, strict=True)
         ]
         self._pace = 0.0
@@ -104,16 +105,16 @@ class Group:
         wrong: list[str] = []
         for iteration in common:
             try:
-                found = [self._checkpoint(member, iteration) for member in self.members]
+                last = [self._checkpoint(member, iteration) for member in self.members]
             except InputError as error:
                 wrong.append(str(error))
                 continue
             rows = [
                 checkpoint.from_arrays(_of(self.state, s), one.learner)
-                for s, one in enumerate(found)
+                for s, one in enumerate(last)
             ]
             self.state = jax.tree.map(lambda *x: jnp.stack(x), *rows)
-            for member, one in zip(self.members, found, strict=True):
+            for member, one in zip(self.members, last, strict=True):
                 member.restore(one)
                 member.write_policy()
             for line in wrong:
@@ -252,13 +253,14 @@ class Group:
 
 def _plan(n: int, progress: list[float], *, learns: bool, hold: int = 1) -> Plan:
     empty = [0.0] * (PLACES - n)
-    return Plan(
+    columns: Any = (
         np.arange(PLACES) < n,
         np.full(PLACES, learns),
         np.asarray([*progress, *empty], np.float32),
         np.full(PLACES, hold, np.int32),
         np.ones(PLACES, np.float32),
     )
+    return Plan(*columns)
 
 
 def _of(tree: Any, place: int) -> Any:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moie.api.run import Run
-from moie.api.training import default_out, iterations_for, task_preset
+from moie.api.training import default_out, task_preset
+from moie.errors import InputError
 
 if TYPE_CHECKING:
     from moie.runs.config import RunConfig
@@ -32,16 +33,26 @@ def swarm_config(
     config: RunConfig,
     seeds: int | str | Sequence[int] = 25,
     out: str | os.PathLike[str] | None = None,
+    steps: int | None = None,
+    environments: int | None = None,
     at_once: int | None = None,
     workers: int | None = None,
     worker_timeout: float = 300.0,
     quiet: bool = False,
 ) -> list[Run]:
-    """Train by a complete configuration, with each of some seeds."""
+    """Train with a complete configuration and each of some seeds; `steps` and `environments`
+    override its own."""
     from moie.accelerated.folder import check_free, member_path, seeds_of
-    from moie.runs.config import whole
+    from moie.runs.config import whole, with_settings
     from moie.runs.machinery import machinery
 
+    if steps is not None:
+        iterations = -(-whole("steps", steps) // config.batch_steps)
+        config = with_settings(config, {"iterations": iterations})
+    if environments is not None:
+        config = with_settings(config, {"environments": environments})
+    if config.seed:
+        raise InputError(f"seed is {config.seed}, but a swarm has many: use seeds")
     path = default_out(config, "swarm") if out is None else Path(out)
     check_free(path)
     numbers = seeds_of(seeds)
@@ -93,10 +104,9 @@ def swarm(
         "algorithm": algorithm,
         "experts": experts,
         "iterations": iterations,
-        "environments": environments,
     }
     settings |= {name: value for name, value in named.items() if value is not None}
     config = with_settings(swarm_preset(task, algorithm), settings)
-    if steps is not None:
-        config = with_settings(config, {"iterations": iterations_for(steps, config)})
-    return swarm_config(config, seeds, out, at_once, workers, worker_timeout, quiet)
+    return swarm_config(
+        config, seeds, out, steps, environments, at_once, workers, worker_timeout, quiet
+    )

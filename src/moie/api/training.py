@@ -48,15 +48,16 @@ def task_preset(task: str, algorithm: str | None = None) -> RunConfig:
     return presets.task_preset(task, registry.DEFAULT if algorithm is None else algorithm)
 
 
-def default_out(config: RunConfig) -> Path:
-    """runs/TASK[-ALGORITHM][-kEXPERTS]-sSEED, with a number behind if that is taken."""
+def default_out(config: RunConfig, end: str = "") -> Path:
+    """runs/TASK[-ALGORITHM][-kEXPERTS]-sSEED, with a number behind if that is taken. `end`: instead
+    of the seed."""
     from moie.learn import registry
 
     name = re.sub(r"[^\w.-]+", "_", config.task)
     learner = config.learner
     who = "" if learner.algorithm == registry.DEFAULT else f"-{learner.algorithm}"
     size = f"-k{learner.policy.experts}" if learner.has_experts else ""
-    base = Path("runs") / f"{name}{who}{size}-s{config.seed}"
+    base = Path("runs") / f"{name}{who}{size}-{end or f's{config.seed}'}"
     path, number = base, 2
     while path.exists():
         path, number = base.with_name(f"{base.name}-{number}"), number + 1
@@ -151,18 +152,26 @@ def resume(
     stopped.
 
     Args:
-        path: the run directory.
+        path: the run directory, or the folder of a swarm.
         iterations: train up to this many iterations; default: as many as the run was started for.
         callbacks: see `moie.train`.
         task: "MODULE:ID", if a module of yours registers the run's task.
         trust_task: import the module of a task "module:Id" that the run names. It may run any code.
         workers, worker_timeout, packaged_env, quiet: see `moie.train`.
     """
+    from moie.accelerated.folder import check_single, is_swarm
     from moie.runs.config import whole
     from moie.runs.disk.directory import RunDirectory
 
     if iterations is not None:
         iterations = whole("iterations", iterations)
+    if is_swarm(Path(path)):
+        with _machinery(workers, worker_timeout, False, quiet, callbacks, True) as parts:
+            from moie.accelerated import lifecycle as swarms
+
+            swarms.resume(Path(path), parts, iterations)
+        return Run(Path(path))
+    check_single(Path(path))
     find_task(RunDirectory.open(Path(path)).read_config().task, task, trust_task, path)
     with _machinery(workers, worker_timeout, packaged_env, quiet, callbacks) as parts:
         from moie.runs import lifecycle

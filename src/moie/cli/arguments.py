@@ -69,12 +69,33 @@ class Train:
 
 
 @dataclass(frozen=True)
+class Swarm:
+    """Train a policy with many seeds at once, on an accelerator."""
+
+    config: RunConfig
+    seeds: str = "25"
+    """How many seeds, counted from 0, or which: 0,3,7."""
+    out: Path | None = None
+    """The folder of the swarm, which must not exist; each seed is a run in it; default:
+    runs/TASK[-ALGORITHM][-kEXPERTS]-swarm."""
+    steps: Steps | None = None
+    """Environment steps that each seed learns from (1e6 is accepted too), rounded up to whole
+    batches; overrides --iterations."""
+    environments: int = 64
+    """Environments of each seed, side by side; a divisor of --batch-steps."""
+    at_once: int | None = None
+    """Seeds that learn side by side; default: all."""
+    workers: Workers = None
+    worker_timeout: Timeout = 300.0
+
+
+@dataclass(frozen=True)
 class Resume(WithTask):
     """Continue a run that was stopped or killed. It ends with the same policy as if it had never
     stopped."""
 
     run: RunPath
-    """The run directory."""
+    """The run directory, or the folder of a swarm."""
     iterations: int | None = None
     """Train up to this many iterations; default: as many as the run was started for."""
     worker_timeout: Timeout = 300.0

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import tyro
 
 from moie import api
-from moie.cli.arguments import Compare, Evaluate, Explain, Prune, Resume, Show, Study, Train
+from moie.cli.arguments import Compare, Evaluate, Explain, Prune, Resume, Show, Study, Swarm, Train
 from moie.cli.help import command_help, train_help
 from moie.errors import InputError
 from moie.files import typed
@@ -53,24 +53,44 @@ def _in_one_line(box: str) -> str:
 
 
 def train(arguments: Sequence[str]) -> None:
-    """`moie train TASK ...`: the task comes first, since the defaults depend on it."""
+    """`moie train TASK ...`."""
+    given = _training("train", Train, arguments, api.task_preset)
+    _say_where(api.train_config(**_options(given)))
+
+
+def swarm(arguments: Sequence[str]) -> None:
+    """`moie swarm TASK ...`."""
+    given = _training("swarm", Swarm, arguments, api.swarm_preset)
+    runs = api.swarm_config(**_options(given))
+    say(f"runs: {runs[0].path.parent}")
+    say(f"compare them with: {typed('compare', runs[0].path.parent)}")
+
+
+def _training(
+    command: str,
+    kind: type[Arguments],
+    arguments: Sequence[str],
+    preset_of: Callable[[str, str | None], RunConfig],
+) -> Arguments:
+    """The arguments of a command that trains: the task comes first, since the defaults depend on
+    it."""
     has_task = bool(arguments) and not arguments[0].startswith("-")
     if not has_task and not _wants_help(arguments):
         raise InputError(
-            "the task is missing: moie train TASK [options]; see 'moie tasks' and "
-            "'moie train --help'"
+            f"the task is missing: moie {command} TASK [options]; see 'moie tasks' and "
+            f"'moie {command} --help'"
         )
     algorithm = _algorithm_in(arguments)
     if not has_task:
         learner = LearnerConfig() if algorithm is None else LearnerConfig(algorithm)
-        say(train_help(None, RunConfig("TASK", learner=learner)))
-        return
-    preset = api.task_preset(arguments[0], algorithm)
+        say(train_help(kind, None, RunConfig("TASK", learner=learner)))
+        raise SystemExit(0)
+    preset = preset_of(arguments[0], algorithm)
     if _wants_help(arguments):
-        say(train_help(arguments[0], preset))
-        return
-    given = _parse(Train, arguments[1:], f"train {arguments[0]}", default=Train(preset))
-    _say_where(api.train_config(**_options(given)))
+        say(train_help(kind, arguments[0], preset))
+        raise SystemExit(0)
+    make: Any = kind
+    return _parse(kind, arguments[1:], f"{command} {arguments[0]}", default=make(preset))
 
 
 def _algorithm_in(arguments: Sequence[str]) -> str | None:
@@ -188,7 +208,7 @@ def tasks(arguments: Sequence[str]) -> None:
 
 COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     command.__name__: command
-    for command in (train, resume, evaluate, show, explain, prune, study, compare, tasks)
+    for command in (train, swarm, resume, evaluate, show, explain, prune, study, compare, tasks)
 }
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moie.cli.arguments import Train
+from moie.accelerated.catalogue import TASKS as SWARM_TASKS
+from moie.cli.arguments import Swarm
 from moie.learn.config import LearnerConfig
 from moie.runs.config import EvaluationConfig, RunConfig
 
@@ -21,7 +22,17 @@ INDENT = 27
 WIDEST = 100
 WORDS = {int: "INT", float: "FLOAT", str: "TEXT", Path: "PATH"}
 FIRST = (
-    *("algorithm", "experts", "seed", "steps", "iterations", "out", "workers"),
+    *(
+        "algorithm",
+        "experts",
+        "seed",
+        "seeds",
+        "environments",
+        "steps",
+        "iterations",
+        "out",
+        "workers",
+    ),
     *("evaluation_every", "evaluation_episodes", "batch_steps", "feature_names", "action_names"),
 )
 """The options of `moie train` that most people need."""
@@ -168,8 +179,9 @@ def command_help(command: str, kind: type) -> str:
     return _page(usage, inspect.getdoc(kind) or "", {"Arguments": given, "Options": rest})
 
 
-def train_help(task: str | None, config: RunConfig) -> str:
-    """The help of `moie train`: the most used options first, then all others by subject."""
+def train_help(kind: type, task: str | None, config: RunConfig) -> str:
+    """The help of `moie train` and `moie swarm`, whose arguments are of this kind: the most used
+    options first, then all others by subject."""
     learner, by_task = config.learner, BY_TASK if task is None else ()
     parts: dict[str, list[Option]] = {"config": options_of(RunConfig, config, by_task)}
     first = options_of(EvaluationConfig, config.evaluation) + options_of(LearnerConfig, learner)
@@ -177,14 +189,22 @@ def train_help(task: str | None, config: RunConfig) -> str:
         part = getattr(learner, item.name)
         if dataclasses.is_dataclass(part):
             parts[item.name] = options_of(type(part), part, by_task)
-    parts["train"] = [one for one in options_of(Train) if one.name != "config"]
+    parts["train"] = [one for one in options_of(kind) if one.name != "config"]
     known = {one.name: one for options in (first, *parts.values()) for one in options}
-    sections = {"Most used options": [known[name] for name in FIRST]}
+    known.pop("seed" if kind is Swarm else "", None)
+    sections = {"Most used options": [known[name] for name in FIRST if name in known]}
     for name, options in parts.items():
         sections[HEADINGS[name]] = [one for one in options if one.name not in FIRST]
+    command = "train"
     about = "Train a policy. TASK is a short name that 'moie tasks' lists or any Gymnasium id."
+    if kind is Swarm:
+        command = "swarm"
+        about = (
+            "Train a policy with many seeds at once, on an accelerator if there is one. TASK is "
+            f"{', '.join(SWARM_TASKS)}."
+        )
     if task is None:
-        about += " 'moie train TASK --help' shows the defaults for a task."
+        about += f" 'moie {command} TASK --help' shows the defaults for a task."
     else:
         about += f" The defaults shown are those for {config.task} with {learner.algorithm}."
-    return _page(f"moie train {task or 'TASK'} [options]", about, sections)
+    return _page(f"moie {command} {task or 'TASK'} [options]", about, sections)

@@ -12,6 +12,7 @@ Trains continuous-control policies that a person can read.
 
   moie train TASK [--experts 10] [--steps 100000] [--seed 0] [--out runs/NAME] ...
                        train a policy; 'moie train --help' lists all options
+  moie swarm TASK      train many seeds at once, on an accelerator
   moie resume RUN      continue a run that was stopped or killed
   moie evaluate RUN    measure a policy: return, length, distance, how literally it may be read
   moie show RUN        print a policy as a program of IF blocks

@@ -1,17 +1,23 @@
-"""Settings of jax: on the CPU, on one thread, with compiled code kept between runs."""
+"""Settings of jax: on the CPU, on one thread, unless there is work for an accelerator; compiled
+code is kept between runs."""
 
 import os
 from pathlib import Path
 
 
-def prepare() -> None:
+def prepare(accelerator: bool = False) -> None:
     """Call before jax is first used; what the user has set in the environment stays.
 
     The arrays are small: a second thread or an accelerator costs more than it gives, and several
     runs share a machine better with one thread each. One thread also keeps results repeatable.
+    `accelerator`: use one if there is one, with operations that give the same bits every time.
     """
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     flags = os.environ.get("XLA_FLAGS", "")
+    if accelerator:
+        if "xla_gpu_deterministic_ops" not in flags:
+            flags += " --xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"
+    else:
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if "xla_cpu_multi_thread_eigen" not in flags:
         one_thread = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
         os.environ["XLA_FLAGS"] = f"{flags} {one_thread}".strip()

@@ -27,6 +27,8 @@ EXPERTS = ("prototypes", "weights", "actions", "share", "lead", "distances")
 ORIGIN = ("iteration", "episode", "step", "seed")
 FACTOR = 1e30
 """Positive factors lie between this and its inverse."""
+LARGEST_STATE = 1000
+"""Numbers of a simulator's state."""
 DEEPEST = 20
 """Levels of lists and dictionaries inside each other."""
 _LIMITS: dict[str, tuple[float, float]] = {
@@ -72,8 +74,23 @@ def origin(note: Any, tensors: dict[str, np.ndarray], k: int) -> Origin | None:
         return None
     if not isinstance(note, dict) or set(note) != set(ORIGIN):
         raise ValueError(f"origin {k} is {shortened(note)}, expected {', '.join(ORIGIN)}")
-    numbers = {name: _whole(note[name], f"{name} of origin {k}") for name in ORIGIN}
-    return Origin(**numbers, actions=tensors[f"origin_{k}_actions"])
+    numbers: dict[str, Any] = {name: _whole(note[name], f"{name} of origin {k}") for name in ORIGIN}
+    if f"origin_{k}_qpos" not in tensors:
+        return Origin(**numbers, actions=tensors[f"origin_{k}_actions"])
+    none = np.zeros((0, len(tensors["action_low"])), np.float32)
+    return Origin(
+        **numbers,
+        actions=none,
+        qpos=tensors[f"origin_{k}_qpos"],
+        qvel=tensors[f"origin_{k}_qvel"],
+    )
+
+
+def origin_layout(one: Origin, k: int) -> dict[str, np.ndarray]:
+    """The arrays of the origin of prototype k."""
+    if one.qpos is None or one.qvel is None:
+        return {f"origin_{k}_actions": one.actions}
+    return {f"origin_{k}_qpos": one.qpos, f"origin_{k}_qvel": one.qvel}
 
 
 def _list(value: Any, what: str) -> list:
@@ -125,9 +142,13 @@ def _check_origins(policy: Mixture) -> None:
     if len(policy.origins) != policy.n_experts:
         raise ValueError(f"it has {len(policy.origins)} origins, expected {policy.n_experts}")
     for k, one in enumerate(policy.origins):
-        if one is not None:
-            expected = (one.step, len(policy.action_names))
-            _check_array(f"origin_{k}_actions", one.actions, expected, np.float32)
+        if one is None:
+            continue
+        for name, array in origin_layout(one, k).items():
+            if name.endswith("actions"):
+                _check_array(name, array, (one.step, len(policy.action_names)), np.float32)
+            else:
+                _check_array(name, array, (min(array.size, LARGEST_STATE),), np.float64)
 
 
 def _check_trained(policy: Policy) -> None:

@@ -47,7 +47,8 @@ def to_bytes(policy: Policy) -> bytes:
         notes = {k: {name: getattr(one, name) for name in check.ORIGIN} for k, one in known.items()}
         header["temperature"] = policy.temperature
         header["origins"] = [notes.get(k) for k in range(len(policy.origins))]
-        tensors |= {f"origin_{k}_actions": origin.actions for k, origin in known.items()}
+        for k, one in known.items():
+            tensors |= check.origin_layout(one, k)
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     header[DIGEST] = _digest(header, tensors)
     # One entry: the order of several would differ from file to file.

@@ -61,13 +61,14 @@ def machinery(
     packaged_env: bool,
     quiet: bool,
     callbacks: Sequence[Callback] = (),
+    accelerator: bool = False,
 ) -> Iterator[Machinery]:
     """Check the arguments, then import jax and catch Ctrl-C."""
     count = n_workers(workers)
     check_timeout(worker_timeout)
     are_functions = isinstance(callbacks, Sequence) and all(map(callable, callbacks))
     require(are_functions, "callbacks", callbacks, "a list of functions")
-    prepare()
+    prepare(accelerator)
     with stoppable() as check:
         progress = Progress(quiet)
         yield Machinery(count, worker_timeout, packaged_env, progress, check, tuple(callbacks))
