@@ -5,6 +5,8 @@ kept (`Body`), so that thousands of robots fit into a checkpoint. The stages of 
 are one loop, so that the equations of motion are compiled once and not four times.
 """
 
+import contextlib
+import io
 from typing import Any, NamedTuple
 
 import jax
@@ -12,11 +14,11 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 from jaxtyping import Array, Float
-from mujoco import mjx
 
-SOLVER_ITERATIONS, LINE_SEARCH = 5, 8
-"""Limits of MuJoCo's constraint solver, which has 100 and 50: Newton's method is done before, and
-on an accelerator all robots wait for the slowest. The deviation is in docs/swarm.md."""
+with contextlib.redirect_stdout(io.StringIO()):  # it says that it has no Warp
+    from mujoco import mjx
+
+PLANE, CAPSULE = int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_CAPSULE)
 RUNGE_KUTTA = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 """How far a stage goes from the beginning of the step, and its weight in the result."""
 
@@ -41,7 +43,8 @@ class Simulator:
     def __init__(self, model: mujoco.MjModel, frame_skip: int, feels_contact: bool = False):
         """`feels_contact`: whether `position` and `forces` are needed."""
         self._model = mjx.put_model(model)
-        self._blank = mjx.make_data(self._model)
+        self._blank: Any = mjx.make_data(self._model)
+        self._geom_types = np.asarray(model.geom_type)
         self._feels_contact, self._frame_skip = feels_contact, frame_skip
         self._step = jnp.float32(model.opt.timestep)
         self._is_runge_kutta = model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4
@@ -60,9 +63,37 @@ class Simulator:
         return advance(body, control)
 
     def _forward(self, qpos: Any, qvel: Any, qacc: Any, control: Any) -> mjx.Data:
-        blank: Any = self._blank
-        data = blank.replace(qpos=qpos, qvel=qvel, qacc_warmstart=qacc, ctrl=control)
-        return mjx.forward(self._model, data)
+        """`mjx.forward` of a model without tendons, equality constraints and sensors, but with
+        MuJoCo's contact frames."""
+        model, blank = self._model, self._blank
+        data: Any = blank.replace(qpos=qpos, qvel=qvel, qacc_warmstart=qacc, ctrl=control)
+        for part in (mjx.kinematics, mjx.com_pos, mjx.crb, mjx.factor_m, mjx.collision):
+            data = part(model, data)
+        data = self._aligned(data)
+        for part in (mjx.make_constraint, mjx.transmission, mjx.fwd_velocity):
+            data = part(model, data)
+        data = mjx.fwd_acceleration(model, mjx.fwd_actuation(model, data))
+        if not data._impl.efc_J.size:
+            return data.replace(qacc=data.qacc_smooth)
+        return mjx.solve(model, data)
+
+    def _aligned(self, data: Any) -> Any:
+        """Contacts of capsules with the floor: the first tangent is the capsule's axis, however
+        steep it is. MJX takes another one where it is steep, and friction, a pyramid around the
+        tangents, would differ."""
+        contact = data._impl.contact
+        if not len(contact.dist):
+            return data
+        normal = contact.frame[:, 0]
+        axis = data.geom_xmat[contact.geom[:, 1], :, 2]
+        flat = axis - normal * jnp.sum(normal * axis, axis=1, keepdims=True)
+        length = jnp.sqrt(jnp.sum(flat * flat, axis=1, keepdims=True))
+        tangent = flat / jnp.maximum(length, 1e-9)
+        frame = jnp.stack([normal, tangent, jnp.cross(normal, tangent)], axis=1)
+        types = jnp.asarray(self._geom_types)[contact.geom]
+        is_capsule = jnp.all(types == jnp.array([PLANE, CAPSULE]), axis=1) & (length[:, 0] > 1e-6)
+        frame = jnp.where(is_capsule[:, None, None], frame, contact.frame)
+        return data.tree_replace({"_impl.contact.frame": frame})
 
     def _seen(self, body: Body, data: Any, is_last: Array) -> Body:
         """With position and forces of these data, which are MuJoCo's after its last stage."""
