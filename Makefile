@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; \
 	sys.exit(0 if v >= (3, 11) else f"moie needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
-	@chosen=mujoco,study,dev; for pair in $(COMPILED); do \
+	@chosen=mujoco,swarm,study,dev; for pair in $(COMPILED); do \
 		extra=$${pair%%:*}; packages=$$(echo $${pair#*:} | tr , ' '); \
 		if $(PIP) install --dry-run --no-deps --only-binary :all: --constraint constraints.txt $$packages \
 			> /dev/null 2>&1; then chosen=$$chosen,$$extra; \

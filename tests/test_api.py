@@ -247,12 +247,18 @@ BELOW = {
         *("comparison", "environments", "errors", "extras", "files"),
         *("learn", "present", "rollout", "runs", "stopping", "system", "terminal"),
     },
+    "accelerated": {
+        *("core", "environments", "errors", "files"),
+        *("learn", "policy", "present", "rollout", "runs"),
+    },
     "callbacks": {"errors"},
     "api": {
+        "accelerated",
         *("environments", "errors", "explanation", "learn", "policy"),
         *("present", "runs", "stopping", "terminal"),
     },
     "cli": {
+        "accelerated",
         *("api", "environments", "errors", "explanation", "files"),
         *("learn", "moie", "policy", "runs", "studies", "terminal"),
     },

@@ -107,7 +107,7 @@ def save(path: Path, task: str, **changes: Any) -> str:
         ("prune nowhere --workers 0", "workers is 0, expected at least 1"),
         ("tasks please", "moie tasks takes no arguments, got 'please'"),
         ("trian pendulum", "unknown command 'trian'; did you mean 'train'?"),
-        ("zzz", "unknown command 'zzz'; commands are train, resume"),
+        ("zzz", "unknown command 'zzz'; commands are train, swarm"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from moie.studies.interface import StudyRuns, compare, study, study_status
 
 __version__ = "0.1.0"
-__all__ = ["Run", "evaluate", "explain", "load", "prune", "resume", "show", "swarm", "tasks", "train"]
+__all__ = ["Run", "evaluate", "explain", "load", "prune", "resume", "show", "swarm", "tasks"]
+__all__ += ["train"]
 __all__ += ["Callback", "Explanation", "Measured", "MixturePolicy", "Policy", "callbacks"]
 __all__ += ["Grid", "Study", "StudyRuns", "compare", "study", "study_status"]
 __all__ += ["ClusterError", "DivergenceError", "EnvironmentFault", "FileError", "InputError"]

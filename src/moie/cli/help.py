@@ -191,7 +191,7 @@ def train_help(kind: type, task: str | None, config: RunConfig) -> str:
             parts[item.name] = options_of(type(part), part, by_task)
     parts["train"] = [one for one in options_of(kind) if one.name != "config"]
     known = {one.name: one for options in (first, *parts.values()) for one in options}
-    known.pop("seed" if kind is Swarm else "", None)
+    known.pop("seed" if kind is Swarm else "environments")
     sections = {"Most used options": [known[name] for name in FIRST if name in known]}
     for name, options in parts.items():
         sections[HEADINGS[name]] = [one for one in options if one.name not in FIRST]
