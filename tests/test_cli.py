@@ -257,7 +257,11 @@ def test_train_help_lists_every_setting_once(words: str, capfd: pytest.CaptureFi
     from moie.runs.config import RunConfig, settings_of
 
     text = output(capfd, *words.split())
-    for name in set(settings_of(RunConfig)) - {"task"} | {"steps", "out", "workers"}:
+    for name in set(settings_of(RunConfig)) - {"task", "environments"} | {
+        "steps",
+        "out",
+        "workers",
+    }:
         assert text.count(f"\n  --{name.replace('_', '-')} ") == 1, name
 
 

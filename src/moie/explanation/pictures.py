@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from moie.explanation import images, scenes
@@ -21,6 +22,7 @@ class Pictures:
     problem: str | None = None  # why there are no pictures
     replays: dict[int, Replay] = field(default_factory=dict)
     """How well the replay of each expert's prototype agrees."""
+    are_set: bool = False  # the simulator was put into their states, not brought there by actions
     strips: dict[int, images.Film] = field(default_factory=dict)
     video: images.Film | None = None
     video_difference: float | None = None
@@ -34,6 +36,7 @@ class Pictures:
         return {
             "problem": self.problem,
             "applied": scenes.APPLIED,
+            "are_set": self.are_set,
             "n_replayed": len(self.replays),
             "n_matching": sum(replay["matches"] for replay in self.replays.values()),
             "largest_difference": max((d for d in differences if d is not None), default=None),
@@ -61,12 +64,16 @@ def draw(
             check()
             k, nearest = expert["expert"], expert["nearest"]
             origin = policy.origins[k]
+            expected = policy.prototypes[k]
             if origin is None:
                 episode, step = episodes[nearest["episode"]], nearest["step"]
-                visit = episode.job.seed, episode.taken[:step], episode.observations[step]
+                expected = episode.observations[step]
+                arrive = partial(stage.go_to, policy, episode.job.seed, episode.taken[:step])
+            elif origin.qpos is not None and origin.qvel is not None:
+                arrive, drawn.are_set = partial(stage.put, origin.qpos, origin.qvel), True
             else:
-                visit = origin.seed, origin.actions, policy.prototypes[k]
-            scene = scenes.relive(stage, policy, k, *visit)
+                arrive = partial(stage.go_to, policy, origin.seed, origin.actions)
+            scene = scenes.relive(stage, policy, k, arrive, expected)
             drawn.replays[k] = scene.replay
             if scene.frames:
                 drawn.strips[k] = images.strip(scene.frames, STRIPS // policy.n_experts)

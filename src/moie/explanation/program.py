@@ -70,7 +70,8 @@ def _origin(policy: Mixture, k: int) -> str:
     if origin is None:
         distance = policy.distances[k]
         return f"{distance:.2g} from the nearest visited state" if distance else "not visited yet"
-    return f"from iteration {origin.iteration}, episode {origin.episode}, step {origin.step}"
+    where = "episode" if origin.qpos is None else "environment"
+    return f"from iteration {origin.iteration}, {where} {origin.episode}, step {origin.step}"
 
 
 def _name(policy: Mixture, k: int) -> str:

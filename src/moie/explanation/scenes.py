@@ -99,6 +99,22 @@ class Stage:
             observation, _, terminated, truncated, _ = self._env.step(given)
             return np.asarray(observation, dtype=np.float64).ravel(), bool(terminated or truncated)
 
+    def go_to(self, policy: Mixture, seed: int, actions: Any) -> State:
+        """Repeat the beginning of an episode; the state it leads to."""
+        *_, state = self.replay(policy, seed, actions)
+        return state
+
+    def put(self, qpos: State, qvel: State) -> State:
+        """Set the state of MuJoCo; what is observed there. Contact forces follow from the step
+        before, which is not known: they are NaN."""
+        with _faults_named():
+            self._env.reset(seed=0)
+            base: Any = self._env.unwrapped
+            base.set_state(qpos, qvel)
+            state = np.array(base._get_obs(), dtype=np.float64).ravel()
+            state[len(state) - base.observation_structure.get("cfrc_ext", 0) :] = np.nan
+            return state
+
     def replay(self, policy: Mixture, seed: int, actions: Any) -> Iterator[State]:
         """Repeat an episode: its first state, then the state after each action."""
         with _faults_named():
@@ -131,19 +147,19 @@ def _point_camera(env: gymnasium.Env, size: tuple[int, int]) -> None:
 
 
 def relive(
-    stage: Stage, policy: Mixture, k: int, seed: int, actions: Any, expected: State
+    stage: Stage, policy: Mixture, k: int, arrive: Callable[[], State], expected: State
 ) -> Scene:
-    """Bring the simulator to an expected state by repeating an episode's actions, then apply the
-    expert's action for APPLIED steps, fewer where the episode ends."""
+    """Bring the simulator to an expected state, then apply the expert's action for APPLIED steps,
+    fewer where the episode ends."""
     try:
-        *_, state = stage.replay(policy, seed, actions)
+        state = arrive()
         frames = stage.picture()
         for _ in range(APPLIED if frames else 0):
             _, over = stage.step(policy, policy.actions[k])
             frames += stage.picture()
             if over:
                 break
-        return Scene(frames, float(np.abs(state - expected).max()))
+        return Scene(frames, float(np.nanmax(np.abs(state - expected))))
     except Lost as lost:
         return Scene(problem=str(lost))
 
