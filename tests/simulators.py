@@ -8,12 +8,15 @@ import pytest
 
 from moie.environments import catalogue
 
-_MODULES = {"bullet": "pybullet", "box2d": "Box2D", "mujoco": "mujoco"}
+_MODULES = {"bullet": "pybullet", "box2d": "Box2D", "mujoco": "mujoco", "swarm": "mujoco.mjx"}
 _EXTRAS = {name: task.package_extra for task in catalogue.TASKS for name in (task.short, task.id)}
 
 
 def _is_missing(extra: str) -> bool:
-    return importlib.util.find_spec(_MODULES[extra]) is None
+    try:
+        return importlib.util.find_spec(_MODULES[extra]) is None
+    except ModuleNotFoundError:  # of the package that it is part of
+        return True
 
 
 def needs(extra: str) -> pytest.MarkDecorator:

@@ -174,14 +174,8 @@ class Program:
 
     def _iterate(self, seeds: Seeds, plan: Plan) -> tuple[Seeds, Record]:
         seeds, moments, ended = self.sample(seeds, plan)
-
-        def by_environment(x: Array) -> Array:
-            """(T, S, E, ...) to (S, E T, ...): the steps of an environment end to end."""
-            x = jnp.moveaxis(x, 0, 2)
-            return x.reshape(x.shape[0], -1, *x.shape[3:])
-
-        rows = jax.tree.map(by_environment, moments)
-        batch = self._batch(seeds, rows)
+        rows = jax.tree.map(self.by_environment, moments)
+        batch = self.batch(seeds, rows)
         learn = jax.vmap(partial(learner.learn, self.config.learner), in_axes=(0, 0, None))
         blank = jax.tree.map(
             lambda x: jnp.zeros(x.shape, x.dtype),
@@ -210,7 +204,13 @@ class Program:
         )
         return seeds, record
 
-    def _batch(self, seeds: Seeds, rows: Moment) -> Batch:
+    @staticmethod
+    def by_environment(x: Array) -> Array:
+        """(T, S, E, ...) to (S, E T, ...): the steps of an environment end to end."""
+        x = jnp.moveaxis(x, 0, 2)
+        return x.reshape(x.shape[0], -1, *x.shape[3:])
+
+    def batch(self, seeds: Seeds, rows: Moment) -> Batch:
         """In the learner's units. An environment's last step is an end, but no termination: the
         episode goes on in the next batch."""
         mean, scale = seeds.feature_mean[:, None], seeds.feature_scale[:, None]

@@ -40,6 +40,7 @@ def starting(path: Path, config: RunConfig) -> Iterator[RunDirectory]:
 def train(path: Path, config: RunConfig, machinery: Machinery) -> RunDirectory:
     """Start a run and learn to its end. Nothing is written before the input is checked."""
     RunDirectory.check_free(path)
+    require(not config.environments, "environments", config.environments, "0: it is for swarms")
     config = with_schedule(config)
     training = Training(RunDirectory(path), config, machinery, is_new=True)
     with starting(path, config) as run:

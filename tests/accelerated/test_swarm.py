@@ -1,0 +1,250 @@
+"""Many seeds at once: ordinary runs, which end with the same bytes whenever they are killed."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import moie
+from moie.accelerated import folder
+from moie.cli.main import main
+from moie.policy.mixture import Mixture
+from tests import tiny
+from tests.sharing import shared
+from tests.simulators import needs
+
+pytestmark = needs("swarm")
+SETTINGS: dict[str, Any] = tiny.SETTINGS | {"environments": 8, "iterations": 25, "seeds": [0, 3]}
+"""One compilation serves all tests: they share seeds, environments and steps of a batch."""
+
+
+def swarm(out: Path, **settings: Any) -> list[moie.Run]:
+    settings = SETTINGS | {"workers": 1} | settings
+    return moie.swarm("InvertedPendulum-v5", out=out, quiet=True, **settings)
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete swarm, for reading only."""
+    return shared(tmp_path_factory, "swarm", swarm)
+
+
+def test_each_seed_is_an_ordinary_run(runs: Path) -> None:
+    policies = []
+    for seed in (0, 3):
+        run = moie.Run(runs / f"s{seed}")
+        rows = run.metrics
+        assert [row["iteration"] for row in rows] == list(range(26))
+        assert rows[0]["steps"] == (1 + 3) * 128  # three batches gave the scale of the features
+        assert rows[-1]["steps"] == (25 + 3) * 128
+        assert all(row["kl"] <= 0.015 * (1 + 1e-4) for row in rows[:-1])
+        assert {"return_sampled", "return_mean"} <= set(rows[-1])
+        assert {"return_batch", "length_batch", "attention"} <= set(rows[5])
+        assert "distance_batch" not in rows[5]
+        assert "seed" in repr(run)
+        policy = run.policy
+        assert isinstance(policy, Mixture)
+        assert policy.trained["steps"] == rows[-1]["steps"]
+        policies.append(policy)
+    assert not np.array_equal(policies[0].actions, policies[1].actions)
+
+
+def test_prototypes_are_visited_states_and_origins_set_the_simulator(runs: Path) -> None:
+    from moie.explanation import scenes
+
+    policy: Any = moie.load(runs / "s3")
+    assert "environment" in moie.show(runs / "s3")
+    with scenes.Stage(policy.task, scenes.STILL) as stage:
+        for k, origin in enumerate(policy.origins):
+            arrive = partial(stage.put, origin.qpos, origin.qvel)
+            scene = scenes.relive(stage, policy, k, arrive, policy.prototypes[k])
+            assert scene.difference == 0.0
+            assert scene.replay["matches"]
+
+
+def test_runs_are_evaluated_and_explained(runs: Path, tmp_path: Path) -> None:
+    run = tiny.copy(runs / "s0", tmp_path / "run")
+    measured = moie.evaluate(run, episodes=2, workers=1)
+    assert "read literally" in str(measured)
+    report = moie.explain(run, episodes=2, workers=1, out=tmp_path / "report", pruning=False)
+    facts = json.loads((report.parent / "facts.json").read_text())
+    assert facts["scenes"]["are_set"]
+    assert facts["scenes"]["n_matching"] == facts["scenes"]["n_replayed"] == 3
+    assert "The simulator was set to the state" in report.read_text()
+
+
+def test_a_killed_swarm_ends_with_the_same_bytes(runs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "swarm"
+    words = tiny.arguments("InvertedPendulum-v5", out, workers=1, environments=8, iterations=25)
+    words = ["swarm", *words[1:], "--seeds", "0,3"]
+    process = subprocess.Popen(tiny.command(*words), env=tiny.environment())
+    saved = out / "s3" / "checkpoints"
+    while not (saved.is_dir() and list(saved.glob("0*"))):
+        assert process.poll() is None
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert folder.is_swarm(out)
+    with pytest.raises(moie.InputError, match="is one of the runs of a swarm"):
+        moie.resume(out / "s3", quiet=True)
+    moie.resume(out, quiet=True, workers=1)
+    for seed in ("s0", "s3"):
+        assert tiny.policy_bytes(out / seed) == tiny.policy_bytes(runs / seed)
+        assert tiny.metrics(out / seed) == tiny.metrics(runs / seed)
+        assert not tiny.leftovers(out / seed)
+
+
+def test_a_complete_swarm_continues_with_more_iterations(runs: Path, tmp_path: Path) -> None:
+    out = tiny.copy(runs, tmp_path / "swarm")
+    before = tiny.policy_bytes(out / "s0")
+    moie.resume(out, quiet=True, workers=1)
+    assert tiny.policy_bytes(out / "s0") == before
+    moie.resume(out, iterations=27, quiet=True, workers=1)
+    assert [row["iteration"] for row in tiny.metrics(out / "s3")][-3:] == [25, 26, 27]
+
+
+def test_a_seed_that_diverges_is_marked_and_disturbs_no_other(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import equinox as eqx
+
+    from moie.accelerated.program import Program, Seeds
+
+    def start(program: Program, seeds: list[int], real: Any = Program.start) -> Seeds:
+        state = real(program, seeds)
+        bad = state.learner.critic.matrices[0].at[1].set(np.nan)
+        return eqx.tree_at(lambda s: s.learner.critic.matrices[0], state, bad)
+
+    monkeypatch.setattr(Program, "start", start)
+    swarm(tmp_path / "swarm")
+    assert tiny.policy_bytes(tmp_path / "swarm" / "s0") == tiny.policy_bytes(runs / "s0")
+    lost = tmp_path / "swarm" / "s3"
+    assert "is nan" in json.loads((lost / "fault.json").read_text())["diverged"]
+    assert not tiny.metrics(lost)
+
+
+def test_the_learner_is_the_same(runs: Path) -> None:
+    import jax
+
+    from moie.accelerated.program import Plan, Program
+    from moie.accelerated.tasks import Task
+    from moie.learn import learner
+    from moie.runs.disk.directory import RunDirectory
+
+    config = RunDirectory.open(runs / "s0").read_config()
+    program = Program(Task(config.task), config, 8, 1)
+    seeds = program.start([0, 3])
+    columns: Any = (np.bool_(True), np.bool_(True), np.float32(0), np.int32(1), np.float32(1))
+
+    def both(seeds: Any) -> Any:
+        after, moments, _ = program.sample(seeds, Plan(*columns))
+        rows = jax.tree.map(program.by_environment, moments)
+        batch = program.batch(after, rows)
+        together = jax.vmap(partial(learner.learn, config.learner))(seeds.learner, batch)
+        return batch, together[0].policy
+
+    batch, together = jax.jit(both)(seeds)
+    assert batch.states.shape == (2, 128, 4)
+    assert np.asarray(batch.episode_end).reshape(2, 8, 16)[:, :, -1].all()
+    ends = np.asarray(batch.terminated)
+    assert np.asarray(batch.episode_end)[ends].all()
+    # A state that follows one that is no end is the next one; an end keeps its own.
+    follows = ~np.asarray(batch.episode_end)[:, :-1]
+    states, later = np.asarray(batch.states), np.asarray(batch.next_states)
+    np.testing.assert_array_equal(later[:, :-1][follows], states[:, 1:][follows])
+    assert (np.abs(later[ends][:, 1]) > 0.2).all()
+    for place in range(2):
+        alone, _ = learner.learn_jit(
+            config.learner,
+            jax.tree.map(lambda x, at=place: x[at], seeds.learner),
+            jax.tree.map(lambda x, at=place: x[at], batch),
+        )
+        for one, other in zip(
+            jax.tree.leaves(alone.policy), jax.tree.leaves(together), strict=True
+        ):
+            np.testing.assert_allclose(one, other[place], atol=1e-4)
+
+
+def test_seeds_are_a_number_or_a_list() -> None:
+    assert folder.seeds_of("3") == (0, 1, 2)
+    assert folder.seeds_of("0,3, 7") == (0, 3, 7)
+    assert folder.seeds_of([5]) == (5,)
+    for bad in ("", "a", "1,1", "-1", [], [1, 1], 0, [1.5], "1e3", 10**9):
+        with pytest.raises(moie.InputError, match="seeds is"):
+            folder.seeds_of(bad)
+
+
+def test_more_seeds_than_fit_are_learned_in_groups() -> None:
+    many = folder.Swarm((0, 1, 2, 3, 4), 2, "cpu")
+    assert many.groups == [(0, 1), (2, 3), (4,)]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "cannot be read"),
+        ("[]", "it was not written by moie"),
+        ('{"format": "moie-swarm"}', "cannot be read"),
+        ('{"format": "moie-swarm", "seeds": [-1], "at_once": 1, "machine": "cpu"}', "whole"),
+        ('{"format": "moie-swarm", "seeds": [], "at_once": 1, "machine": "cpu"}', "no seeds"),
+        ('{"format": "moie-swarm", "seeds": [1], "at_once": 0, "machine": "cpu"}', "no seeds"),
+    ],
+)
+def test_damage_to_the_file_of_a_swarm_is_named(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "swarm.json").write_text(content)
+    with pytest.raises(moie.FileError, match=said):
+        folder.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["swarm"], "the task is missing: moie swarm TASK [options]"),
+        (["swarm", "hopper"], "task is 'hopper', expected one that can run on an accelerator"),
+        (["swarm", "Hopper-v5", "--seeds", "x"], "seeds is 'x', expected a number of seeds"),
+        (["swarm", "Hopper-v5", "--seed", "3"], "seed is 3, but a swarm has many: use seeds"),
+        (
+            ["swarm", "InvertedPendulum-v5", "--environments", "65"],
+            "environments is 65, expected a divisor of batch_steps (3008), such as 47, 64, 94, 188",
+        ),
+        (["swarm", "Hopper-v5", "--at-once", "0"], "at_once is 0, expected at least 1"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    error = capfd.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_swarm_is_not_overwritten(runs: Path) -> None:
+    with pytest.raises(moie.FileError, match="is a swarm already; continue it with: moie resume"):
+        swarm(runs)
+
+
+def test_train_takes_no_environments(tmp_path: Path) -> None:
+    with pytest.raises(moie.InputError, match="environments is 8"):
+        moie.train("pendulum", out=tmp_path / "run", environments=8, quiet=True)
+
+
+def test_help_lists_the_tasks_and_its_own_options(capfd: pytest.CaptureFixture) -> None:
+    assert main(["swarm", "--help"]) == 0
+    text = capfd.readouterr().out
+    for word in ("Walker2d-v5", "--seeds", "--environments", "--at-once", "--experts"):
+        assert word in text
+    assert "--seed " not in text

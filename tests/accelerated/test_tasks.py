@@ -1,0 +1,96 @@
+"""The robots on an accelerator are Gymnasium's: one step from the same state."""
+
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.simulators import needs
+
+pytestmark = needs("swarm")
+N = 60
+FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Compiles in a third of the time; what is computed does not change."""
+ERRORS = {"Ant-v5": 0.05}
+"""Contact forces are sensitive to the last digits of the state; elsewhere 1e-3 holds everywhere."""
+
+
+def visited(name: str) -> tuple[np.ndarray, ...]:
+    """States of random actions, held for a while, with what one step makes of them."""
+    env: Any = gymnasium.make(name).unwrapped
+    rng, rows = np.random.default_rng(0), []
+    for number in range(N // 20):
+        env.reset(seed=number)
+        for step in range(20):
+            if step % 4 == 0:
+                action = rng.uniform(env.action_space.low, env.action_space.high)
+            state = env.data.qpos.copy(), env.data.qvel.copy()
+            env.set_state(*state)  # no memory of the step before
+            observation, reward, terminated, _, _ = env.step(action.astype(np.float32))
+            rows.append((*state, action, observation, reward, terminated))
+    return tuple(map(np.array, zip(*rows, strict=True)))
+
+
+def error(ours: Any, theirs: np.ndarray) -> np.ndarray:
+    return np.abs(np.asarray(ours) - theirs) / np.maximum(1.0, np.abs(theirs))
+
+
+@pytest.mark.parametrize(
+    "name", ["Ant-v5", "HalfCheetah-v5", "Hopper-v5", "InvertedPendulum-v5", "Walker2d-v5"]
+)
+def test_one_step_is_gymnasiums(name: str) -> None:
+    from moie.accelerated.tasks import Task
+
+    task = Task(name)
+    qpos, qvel, actions, observations, rewards, terminated = visited(name)
+
+    def step(qpos: Any, qvel: Any, action: Any) -> Any:
+        before = task.at(qpos, qvel)
+        return task.observe(before), task.qpos(before), task.step(before, action)
+
+    arguments = [jnp.asarray(x, jnp.float32) for x in (qpos, qvel, actions)]
+    compiled = jax.jit(jax.vmap(step)).lower(*arguments).compile(compiler_options=FAST)
+    first, place, after = compiled(*arguments)
+    np.testing.assert_allclose(place, qpos, rtol=1e-6, atol=1e-6)
+    assert first.shape == observations.shape
+    seen = error(after.observation, observations).max(axis=1)
+    assert np.median(seen) < 1e-4
+    assert np.mean(seen > 1e-3) <= (0.1 if name in ERRORS else 0)
+    assert error(after.reward, rewards).max() <= ERRORS.get(name, 1e-3)
+    assert (np.asarray(after.terminated) == terminated).all()
+
+
+def test_a_robot_that_ran_far_loses_no_digits() -> None:
+    from moie.accelerated.tasks import Task
+
+    task = Task("InvertedPendulum-v5")  # where x is seen, it stays
+    world = task.at(jnp.asarray([0.5, 0.1]), jnp.zeros(2))
+    assert task.observe(world)[0] == 0.5
+    assert task.qpos(world)[0] == 0.5
+
+
+def test_resets_have_gymnasiums_noise() -> None:
+    from moie.accelerated.tasks import Task
+
+    for name in ("HalfCheetah-v5", "Hopper-v5"):
+        task, env = Task(name), gymnasium.make(name)
+        keys = jax.random.split(jax.random.key(0), 2000)
+        ours = np.asarray(jax.vmap(lambda key, t=task: t.observe(t.reset(key)))(keys))
+        theirs = np.array([env.reset(seed=seed)[0] for seed in range(2000)])
+        np.testing.assert_allclose(ours.mean(axis=0), theirs.mean(axis=0), atol=0.012)
+        np.testing.assert_allclose(ours.std(axis=0), theirs.std(axis=0), rtol=0.1)
+        assert np.abs(ours).max() < np.abs(theirs).max() * 1.5
+
+
+def test_unknown_tasks_and_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import moie
+    from moie.accelerated import catalogue
+
+    with pytest.raises(moie.InputError, match="task is 'hopper', expected one that can run on an"):
+        catalogue.check_task("hopper")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(moie.InputError, match=r"pip install 'moie\[swarm\]'"):
+        catalogue.check_task("Hopper-v5")
