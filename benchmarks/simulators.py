@@ -21,11 +21,11 @@ prepare(accelerator=True)
 import gymnasium  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
+
+from moie import load  # noqa: E402
 from moie.accelerated import folder  # noqa: E402
 from moie.accelerated.catalogue import TASKS  # noqa: E402
 from moie.accelerated.tasks import Task, World  # noqa: E402
-
-from moie import load  # noqa: E402
 
 N, EPISODES, SEVERAL = 1000, 64, 10
 

@@ -598,6 +598,9 @@ def test_a_run_that_could_not_be_read_is_named() -> None:
     found = replace(found, unreadable=(), damaged=("b/metrics.jsonl, line 2 cannot be read",))
     problem = "Rows are left out: b/metrics.jsonl, line 2 cannot be read."
     assert facts_of(found)["problems"] == [problem]
+    lost = [f"s{seed}/metrics.jsonl, iteration 3 is missing" for seed in range(9)]
+    problem = "Rows are left out of 9 files, s0/metrics.jsonl among them: iteration 3 is missing."
+    assert facts_of(replace(found, damaged=tuple(lost)))["problems"] == [problem]
 
 
 def test_the_warning_about_few_runs_is_of_the_worst_interval() -> None:

@@ -38,7 +38,7 @@ class Remarks:
     def problems(self) -> list[str]:
         return [
             *(f"A run is left out: {what}." for what in self.curves.unreadable),
-            *(f"Rows are left out: {what}." for what in self.curves.damaged),
+            *self._left_out_rows(),
             *self._budget(),
             *self._short(),
             *self._broken(),
@@ -238,6 +238,19 @@ class Remarks:
                     f"{joined(name.replace('_', ' ') for name in settings)} on {joined(tasks)}; "
                     f"they are compared as {joined(learner.name for learner in every)}."
                 )
+
+    def _left_out_rows(self) -> list[str]:
+        """Runs that lack the same rows are named together."""
+        by_problem: dict[str, list[str]] = {}
+        for what in self.curves.damaged:
+            file, _, problem = what.partition(", ")
+            by_problem.setdefault(problem, []).append(file)
+        return [
+            f"Rows are left out: {files[0]}, {problem}."
+            if len(files) == 1
+            else f"Rows are left out of {len(files)} files, {files[0]} among them: {problem}."
+            for problem, files in by_problem.items()
+        ]
 
     def _left_out_of_aggregates(self) -> list[str]:
         """A learner counts over all tasks only if it has runs on all that are aggregated."""
