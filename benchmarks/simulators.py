@@ -1,7 +1,7 @@
 """The same robots in MJX and in Gymnasium: one step, ten steps, and whole episodes of a policy.
 
-    python benchmarks/simulators.py steps [Ant-v5 ...]      one step and ten from 1,000 random states
-    python benchmarks/simulators.py steps --runs SWARM ...  and from 1,000 states of trained policies
+    python benchmarks/simulators.py steps [Ant-v5 ...]      one step and ten, 1,000 random states
+    python benchmarks/simulators.py steps --runs SWARM ...  and 1,000 states of trained policies
     python benchmarks/simulators.py returns SWARM ...       64 episodes of each policy in both
 
 Errors are relative where numbers are large: |ours - theirs| / max(1, |theirs|).
