@@ -1,7 +1,7 @@
-"""Speed of swarms: physics alone, whole training and the learner's share, by seeds and environments.
+"""Speed of swarms: physics alone, whole training, the learner's share; by seeds and environments.
 
     python benchmarks/swarm.py Hopper-v5 --seeds 1 5 25 75 --environments 64
-    python benchmarks/swarm.py Hopper-v5 --seeds 1 --environments 16 --cpu-pool   # beside `moie train`
+    python benchmarks/swarm.py Hopper-v5 --seeds 1 --cpu-pool   # beside `moie train`
 
 Run it alone on the machine: an accelerator that others use, too, tells little.
 """
@@ -88,9 +88,8 @@ def pool(task: str, algorithm: str) -> float:
     """Steps a second of `moie train` on this machine, evaluations left out."""
     with tempfile.TemporaryDirectory() as folder:
         options: dict[str, Any] = {"evaluation_every": 0, "evaluation_episodes": 1, "quiet": True}
-        run = moie.train(
-            task, algorithm=algorithm, iterations=12, out=Path(folder, "run"), **options
-        )
+        out = Path(folder, "run")
+        run = moie.train(task, algorithm=algorithm, iterations=12, out=out, **options)
         rows = run.metrics[:-1]
     first, last = rows[2], rows[-1]  # the first ones compile, and estimate the scale
     return (last["steps"] - first["steps"]) / (last["seconds_total"] - first["seconds_total"])
@@ -104,7 +103,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 5, 25, 75])
     parser.add_argument("--environments", type=int, nargs="*", default=[64])
     parser.add_argument(
-        "--cpu-pool", action="store_true", help="`moie train` on the processor, too"
+        "--cpu-pool", action="store_true", help="also `moie train` on the processor"
     )
     given = parser.parse_args()
     task = Task(given.task)
@@ -114,9 +113,10 @@ def main() -> None:
             compiling, alone = physics(task, n_seeds * n_environments)
             seconds, sampling, whole = training(task, given.algorithm, n_seeds, n_environments)
             print(
-                f"{n_seeds:3d} seeds x {n_environments:3d} environments: physics {alone:,.0f} steps/s, "
+                f"{n_seeds:3d} seeds x {n_environments:3d} environments: "
+                f"physics {alone:,.0f} steps/s, "
                 f"sampling {sampling:,.0f}, sampling and learning {whole:,.0f} "
-                f"({whole / alone:.2f} of physics; learner {1 - whole / sampling:.0%} of the time); "
+                f"({whole / alone:.2f} of physics; learner {1 - whole / sampling:.0%} of it); "
                 f"compiling {compiling:.0f} s and {seconds:.0f} s",
                 flush=True,
             )
