@@ -21,7 +21,8 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
 import moie  # noqa: E402
-from moie.accelerated.program import Plan, Program  # noqa: E402
+from moie.accelerated.program import Program  # noqa: E402
+from moie.accelerated.records import Plan  # noqa: E402
 from moie.accelerated.tasks import Task, World  # noqa: E402
 from moie.api import task_preset  # noqa: E402
 from moie.system import n_cores  # noqa: E402

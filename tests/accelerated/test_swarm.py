@@ -115,7 +115,8 @@ def test_a_seed_that_diverges_is_marked_and_disturbs_no_other(
 ) -> None:
     import equinox as eqx
 
-    from moie.accelerated.program import Program, Seeds
+    from moie.accelerated.program import Program
+    from moie.accelerated.records import Seeds
 
     def start(program: Program, seeds: list[int], real: Any = Program.start) -> Seeds:
         state = real(program, seeds)
@@ -133,7 +134,8 @@ def test_a_seed_that_diverges_is_marked_and_disturbs_no_other(
 def test_the_learner_is_the_same(runs: Path) -> None:
     import jax
 
-    from moie.accelerated.program import Plan, Program
+    from moie.accelerated.program import Program
+    from moie.accelerated.records import Plan
     from moie.accelerated.tasks import Task
     from moie.learn import learner
     from moie.runs.disk.directory import RunDirectory

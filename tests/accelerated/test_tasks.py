@@ -91,6 +91,10 @@ def test_unknown_tasks_and_missing_packages_are_named(monkeypatch: pytest.Monkey
 
     with pytest.raises(moie.InputError, match="task is 'hopper', expected one that can run on an"):
         catalogue.check_task("hopper")
+    versions = {"mujoco": "4.0.0", "mujoco-mjx": "3.17.0"}
+    monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
+    with pytest.raises(moie.InputError, match="mujoco is 4.0.0, expected the version of mujoco-mj"):
+        catalogue.check_task("Hopper-v5")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(moie.InputError, match=r"pip install 'moie\[swarm\]'"):
         catalogue.check_task("Hopper-v5")

@@ -1,5 +1,6 @@
 """The tasks that can run on an accelerator; no jax is needed to know them."""
 
+import importlib.metadata
 import importlib.util
 
 from moie.errors import InputError, shortened
@@ -19,4 +20,10 @@ def check_task(task: object) -> None:
         raise InputError(
             f"{task} needs mujoco and mujoco-mjx on an accelerator, not installed: "
             "pip install 'moie[swarm]', or 'moie[gpu]' for an NVIDIA GPU"
+        )
+    ours, theirs = (importlib.metadata.version(name) for name in ("mujoco-mjx", "mujoco"))
+    if ours.split(".")[:2] != theirs.split(".")[:2]:
+        raise InputError(
+            f"mujoco is {theirs}, expected the version of mujoco-mjx, {ours}: "
+            "pip install 'moie[swarm]'"
         )

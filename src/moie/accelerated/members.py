@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from moie.accelerated.program import Ended, Record
+from moie.accelerated.records import Ended, Record
 from moie.errors import DivergenceError
 from moie.files import as_json, remove_leftovers, write_bytes
 from moie.policy import file as policy_file
@@ -69,15 +69,9 @@ class Member:
         is_measured = bool(every) and iteration % every == 0
         entry = self._backlog.begin(iteration, self.policy if is_measured else None)
         n_steps = self.counters.steps + config.batch_steps + (0 if iteration else n_before)
-        self.policy = deploy(
-            self.policy,
-            record.policy,
-            report,
-            self.scaling,
-            self._visited(record),
-            iterations=iteration + 1,
-            steps=n_steps,
-        )
+        trained = {"iterations": iteration + 1, "steps": n_steps}
+        visit = self._visited(record)
+        self.policy = deploy(self.policy, record.policy, report, self.scaling, visit, trained)
         self.counters = Counters(iteration + 1, n_steps, self.counters.seconds + seconds)
         entry.row = {
             "iteration": iteration,

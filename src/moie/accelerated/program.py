@@ -5,110 +5,22 @@ a processor, one seed beside the other. Nothing leaves the accelerator but what 
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from moie.accelerated.tasks import Task, World
+from moie.accelerated.records import Ended, Moment, Plan, Record, Running, Seeds, Visited
+from moie.accelerated.tasks import Step, Task, World
 from moie.core.batch import Batch
-from moie.core.policy import GaussianPolicy
 from moie.learn import learner
-from moie.learn.learner import LearnerState, Report
+from moie.learn.learner import Report
 from moie.runs.config import RunConfig
 
 SHOWN = 100
 """States of a batch that go to the host, to measure how literally a policy may be read."""
-
-
-class Running(NamedTuple):
-    """Episodes under way, one in each environment."""
-
-    steps: Int[Array, "*N"]
-    total: Float[Array, "*N"]
-    """The return so far."""
-    discounted: Float[Array, "*N"]
-
-
-class Seeds(eqx.Module):
-    """All that an iteration hands to the next; S seeds with E environments each."""
-
-    learner: LearnerState
-    feature_mean: Float[Array, "S d"]
-    feature_scale: Float[Array, "S d"]
-    worlds: World
-    running: Running
-    key: PRNGKeyArray
-    batches: Int[Array, " S"]
-    """Sampled so far: the key of a batch follows from it."""
-    is_sound: Bool[Array, " S"]
-    """Whether learning has given finite numbers so far; a seed that has not stays where it was."""
-
-
-class Plan(NamedTuple):
-    """What an iteration is to do."""
-
-    goes: Bool[Array, ""]
-    """Whether there is one; the program has a fixed number of places."""
-    learns: Bool[Array, ""]
-    progress: Float[Array, ""]
-    hold: Int[Array, ""]
-    """Steps for which each random action is held."""
-    noise: Float[Array, ""]
-    """Factor of the policy's standard deviation; zero for mean actions."""
-
-
-class Ended(NamedTuple):
-    """Sums over the episodes that came to their end in a batch."""
-
-    episodes: Float[Array, " S"]
-    total: Float[Array, " S"]
-    discounted: Float[Array, " S"]
-    length: Float[Array, " S"]
-    distance: Float[Array, " S"]
-    lost: Float[Array, " S"]
-    """Episodes that the simulator broke off with numbers that are not finite."""
-
-
-class Visited(NamedTuple):
-    """States that became prototypes, K of each seed; where none did, anything."""
-
-    state: Float[Array, "S K d"]
-    qpos: Float[Array, "S K q"]
-    qvel: Float[Array, "S K v"]
-    environment: Int[Array, "S K"]
-    step: Int[Array, "S K"]
-
-
-class Record(NamedTuple):
-    """What an iteration leaves on the host."""
-
-    report: Report
-    policy: GaussianPolicy
-    visited: Visited | None
-    states: Float[Array, "S n d"]
-    """Some states of the batch, in the task's units."""
-    mean: Float[Array, "S d"]
-    variance: Float[Array, "S d"]
-    """Of all states of the batch."""
-    ended: Ended
-    is_sound: Bool[Array, " S"]
-
-
-class Moment(NamedTuple):
-    """One step of every environment."""
-
-    state: Float[Array, "S E d"]
-    next_state: Float[Array, "S E d"]
-    taken: Float[Array, "S E A"]
-    reward: Float[Array, "S E"]
-    terminated: Bool[Array, "S E"]
-    ends: Bool[Array, "S E"]
-    qpos: Float[Array, "S E q"]
-    qvel: Float[Array, "S E v"]
-    step: Int[Array, "S E"]
 
 
 class Program:
@@ -226,62 +138,39 @@ class Program:
 
     def sample(self, seeds: Seeds, plan: Plan) -> tuple[Seeds, Moment, Ended]:
         """A batch of every seed; episodes go on where the last batch left them."""
-        task, policy = self.task, seeds.learner.policy
+        task = self.task
         keys = jax.vmap(jax.random.fold_in)(seeds.key, seeds.batches)
-        n_seeds, shape = len(seeds.batches), (self.n_environments, len(task.action_low))
-        mean, scale = seeds.feature_mean[:, None], seeds.feature_scale[:, None]
-        discount = self.config.learner.critic.discount
-
-        def drawn(key: PRNGKeyArray, number: Array) -> Array:
-            return jax.random.normal(jax.random.fold_in(key, number), shape)
 
         def begun(key: PRNGKeyArray, moment: Array) -> World:
             key = jax.random.fold_in(jax.random.fold_in(key, 0x2E5E7), moment)
             return jax.vmap(task.reset)(jax.random.split(key, self.n_environments))
 
-        def together(function: Any, *arguments: Any) -> Any:
-            """Seeds and environments as one axis."""
-            size = n_seeds * self.n_environments
-            flat = jax.tree.map(lambda x: x.reshape(size, *x.shape[2:]), arguments)
-            answer = jax.vmap(function)(*flat)
-            return jax.tree.map(
-                lambda x: x.reshape(n_seeds, self.n_environments, *x.shape[1:]), answer
-            )
-
         def step(carry: tuple[World, Running], moment: Array):
             worlds, running = carry
-            state = together(task.observe, worlds)
-            act = jax.vmap(lambda one, some: jax.vmap(one.mean)(some))
-            noise = jax.vmap(drawn, in_axes=(0, None))(keys, moment // plan.hold)
-            std = jnp.exp(policy.log_std)[:, None] * plan.noise
-            taken = act(policy, (state - mean) / scale) + std * noise
+            state = _together(task.observe, worlds)
+            taken = self._taken(seeds, plan, state, keys, moment)
             given = jnp.clip(self._centre + self._range * taken, task.action_low, task.action_high)
-            answer = together(task.step, worlds, given)
+            answer: Step = _together(task.step, worlds, given)
             is_lost = ~(jnp.isfinite(answer.observation).all(axis=-1) & jnp.isfinite(answer.reward))
             reward = jnp.where(is_lost, 0.0, answer.reward)
             terminated = answer.terminated | is_lost
-            running = Running(
-                running.steps + 1,
-                running.total + reward,
-                running.discounted + reward * discount ** running.steps.astype(jnp.float32),
-            )
+            running = self._counted(running, reward)
             ends = terminated | (running.steps >= task.longest)
-            moment_of = Moment(
+            row = Moment(
                 state,
                 jnp.where(is_lost[..., None], state, answer.observation),
                 taken,
                 reward,
                 terminated,
                 ends,
-                together(task.qpos, worlds),
+                _together(task.qpos, worlds),
                 worlds.body.qvel,
                 running.steps - 1,
             )
-            over = (running, together(task.distance, answer.world), is_lost)
+            ended = _ended(ends, running, _together(task.distance, answer.world), is_lost)
             fresh = jax.vmap(begun, in_axes=(0, None))(keys, moment)
             started, went_on = (fresh, _none(running)), (answer.world, running)
-            after = jax.tree.map(partial(_chosen, ends), started, went_on)
-            return after, (moment_of, _ended(ends, *over))
+            return jax.tree.map(partial(_chosen, ends), started, went_on), (row, ended)
 
         (worlds, running), (moments, ended) = jax.lax.scan(
             step, (seeds.worlds, seeds.running), jnp.arange(self.n_moments)
@@ -292,6 +181,36 @@ class Program:
             (worlds, running, seeds.batches + 1),
         )
         return seeds, moments, jax.tree.map(lambda x: jnp.sum(x, axis=0), ended)
+
+    def _taken(
+        self, seeds: Seeds, plan: Plan, state: Array, keys: PRNGKeyArray, moment: Array
+    ) -> Float[Array, "S E A"]:
+        """Actions as they are sampled, in the learner's units."""
+        policy, shape = seeds.learner.policy, (self.n_environments, len(self.task.action_low))
+
+        def drawn(key: PRNGKeyArray, number: Array) -> Array:
+            return jax.random.normal(jax.random.fold_in(key, number), shape)
+
+        features = (state - seeds.feature_mean[:, None]) / seeds.feature_scale[:, None]
+        mean = jax.vmap(lambda one, some: jax.vmap(one.mean)(some))(policy, features)
+        noise = jax.vmap(drawn, in_axes=(0, None))(keys, moment // plan.hold)
+        return mean + jnp.exp(policy.log_std)[:, None] * plan.noise * noise
+
+    def _counted(self, running: Running, reward: Array) -> Running:
+        """Episodes under way, with one more step."""
+        discount = self.config.learner.critic.discount ** running.steps.astype(jnp.float32)
+        return Running(
+            running.steps + 1, running.total + reward, running.discounted + reward * discount
+        )
+
+
+def _together(function: Any, *arguments: Any) -> Any:
+    """Apply a function of one environment, with seeds and environments as one axis."""
+    n_seeds, n_environments = jax.tree.leaves(arguments)[0].shape[:2]
+    size = n_seeds * n_environments
+    flat = jax.tree.map(lambda x: x.reshape(size, *x.shape[2:]), arguments)
+    answer = jax.vmap(function)(*flat)
+    return jax.tree.map(lambda x: x.reshape(n_seeds, n_environments, *x.shape[1:]), answer)
 
 
 def _none(running: Running) -> Running:

@@ -15,8 +15,9 @@ import numpy as np
 
 from moie.accelerated.folder import member_path
 from moie.accelerated.members import Member
-from moie.accelerated.program import Plan, Program, Record, Seeds
+from moie.accelerated.program import Program
 from moie.accelerated.progress import SwarmProgress
+from moie.accelerated.records import Plan, Record, Seeds
 from moie.accelerated.tasks import Task
 from moie.environments import specs, tasks
 from moie.errors import FileError, InputError, Stopped

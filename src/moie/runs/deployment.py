@@ -117,13 +117,12 @@ def deploy(
     report: Report,
     scaling: Scaling,
     visit: Visit,
-    *,
-    iterations: int,
-    steps: int,
+    trained: dict[str, int],
 ) -> Policy:
-    """The learned policy in the task's own units, with the origin of every prototype."""
+    """The learned policy in the task's own units, with the origin of every prototype. `trained`:
+    iterations and steps."""
     parts = _in_task_units(learned, scaling)
-    parts["trained"] = {**before.trained, "iterations": iterations, "steps": steps}
+    parts["trained"] = before.trained | trained
     if isinstance(before, Mixture):
         for name in ("share", "lead", "distances"):
             parts[name] = np.asarray(getattr(report, name), dtype=np.float64)

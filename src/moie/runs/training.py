@@ -204,15 +204,9 @@ class Training:
         session.backlog.wait(0 if self.machinery.callbacks else BACKLOG)
 
         n_steps = self.counters.steps + n_new
-        self.policy = deploy(
-            self.policy,
-            state.policy,
-            report,
-            scaling,
-            visits(self.policy, steps, episodes),
-            iterations=iteration + 1,
-            steps=n_steps,
-        )
+        visit = visits(self.policy, steps, episodes)
+        trained = {"iterations": iteration + 1, "steps": n_steps}
+        self.policy = deploy(self.policy, state.policy, report, scaling, visit, trained)
         self.state = state
         seconds = time.perf_counter() - began
         self.counters = Counters(iteration + 1, n_steps, self.counters.seconds + seconds)

@@ -1,0 +1,98 @@
+"""What the program of a swarm hands on: to the next step or iteration, and to the host."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from moie.accelerated.tasks import World
+from moie.core.policy import GaussianPolicy
+from moie.learn.learner import LearnerState, Report
+
+
+class Running(NamedTuple):
+    """Episodes under way, one in each environment."""
+
+    steps: Int[Array, "*N"]
+    total: Float[Array, "*N"]
+    """The return so far."""
+    discounted: Float[Array, "*N"]
+
+
+class Seeds(eqx.Module):
+    """All that an iteration hands to the next; S seeds with E environments each."""
+
+    learner: LearnerState
+    feature_mean: Float[Array, "S d"]
+    feature_scale: Float[Array, "S d"]
+    worlds: World
+    running: Running
+    key: PRNGKeyArray
+    batches: Int[Array, " S"]
+    """Sampled so far: the key of a batch follows from it."""
+    is_sound: Bool[Array, " S"]
+    """Whether learning has given finite numbers so far; a seed that has not stays where it was."""
+
+
+class Plan(NamedTuple):
+    """What an iteration is to do."""
+
+    goes: Bool[Array, ""]
+    """Whether there is one; the program has a fixed number of places."""
+    learns: Bool[Array, ""]
+    progress: Float[Array, ""]
+    hold: Int[Array, ""]
+    """Steps for which each random action is held."""
+    noise: Float[Array, ""]
+    """Factor of the policy's standard deviation; zero for mean actions."""
+
+
+class Ended(NamedTuple):
+    """Sums over the episodes that came to their end in a batch."""
+
+    episodes: Float[Array, " S"]
+    total: Float[Array, " S"]
+    discounted: Float[Array, " S"]
+    length: Float[Array, " S"]
+    distance: Float[Array, " S"]
+    lost: Float[Array, " S"]
+    """Episodes that the simulator broke off with numbers that are not finite."""
+
+
+class Visited(NamedTuple):
+    """States that became prototypes, K of each seed; where none did, anything."""
+
+    state: Float[Array, "S K d"]
+    qpos: Float[Array, "S K q"]
+    qvel: Float[Array, "S K v"]
+    environment: Int[Array, "S K"]
+    step: Int[Array, "S K"]
+
+
+class Record(NamedTuple):
+    """What an iteration leaves on the host."""
+
+    report: Report
+    policy: GaussianPolicy
+    visited: Visited | None
+    states: Float[Array, "S n d"]
+    """Some states of the batch, in the task's units."""
+    mean: Float[Array, "S d"]
+    variance: Float[Array, "S d"]
+    """Of all states of the batch."""
+    ended: Ended
+    is_sound: Bool[Array, " S"]
+
+
+class Moment(NamedTuple):
+    """One step of every environment."""
+
+    state: Float[Array, "S E d"]
+    next_state: Float[Array, "S E d"]
+    taken: Float[Array, "S E A"]
+    reward: Float[Array, "S E"]
+    terminated: Bool[Array, "S E"]
+    ends: Bool[Array, "S E"]
+    qpos: Float[Array, "S E q"]
+    qvel: Float[Array, "S E v"]
+    step: Int[Array, "S E"]
