@@ -129,6 +129,9 @@ def test_a_seed_that_diverges_is_marked_and_disturbs_no_other(
     lost = tmp_path / "swarm" / "s3"
     assert "is nan" in json.loads((lost / "fault.json").read_text())["diverged"]
     assert not tiny.metrics(lost)
+    moie.resume(tmp_path / "swarm", iterations=26, quiet=True, workers=1)
+    assert tiny.metrics(tmp_path / "swarm" / "s0")[-1]["iteration"] == 26
+    assert not tiny.metrics(lost)
 
 
 def test_the_learner_is_the_same(runs: Path) -> None:

@@ -93,7 +93,7 @@ def test_unknown_tasks_and_missing_packages_are_named(monkeypatch: pytest.Monkey
         catalogue.check_task("hopper")
     versions = {"mujoco": "4.0.0", "mujoco-mjx": "3.17.0"}
     monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
-    with pytest.raises(moie.InputError, match="mujoco is 4.0.0, expected the version of mujoco-mj"):
+    with pytest.raises(moie.InputError, match=r"mujoco is 4\.0\.0, expected the version of mujoco"):
         catalogue.check_task("Hopper-v5")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(moie.InputError, match=r"pip install 'moie\[swarm\]'"):

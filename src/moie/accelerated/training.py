@@ -111,13 +111,16 @@ class Group:
                 wrong.append(str(error))
                 continue
             rows = [
-                checkpoint.from_arrays(_of(self.state, s), one.learner)
+                _of(self.state, s)
+                if one is None
+                else checkpoint.from_arrays(_of(self.state, s), one.learner)
                 for s, one in enumerate(last)
             ]
             self.state = jax.tree.map(lambda *x: jnp.stack(x), *rows)
             for member, one in zip(self.members, last, strict=True):
-                member.restore(one)
-                member.write_policy()
+                if one is not None:
+                    member.restore(one)
+                    member.write_policy()
             for line in wrong:
                 self.machinery.progress.note(f"{line}; going back to the checkpoint before")
             return
@@ -128,10 +131,11 @@ class Group:
                 "copy, or start another swarm"
             )
 
-    def _checkpoint(self, member: Member, iteration: int) -> Checkpoint:
-        folders = present(member.run.checkpoints)
-        if member.divergence is not None:  # it stopped earlier
-            return checkpoint.load(folders[-1])
+    def _checkpoint(self, member: Member, iteration: int) -> Checkpoint | None:
+        """A member's checkpoint of an iteration; of one that diverged the last, if it has any."""
+        if member.divergence is not None:
+            folders = present(member.run.checkpoints)
+            return checkpoint.load(folders[-1]) if folders else None
         return checkpoint.load(member.run.checkpoints / f"{iteration:06d}")
 
     # --- learning --------------------------------------------------------------------------------
@@ -174,6 +178,7 @@ class Group:
         first, last = self.iteration, self.config.iterations
         state, running = self.state, None
         while first < last or running is not None:
+            last = last if self.learning else first  # all have diverged
             following: Future[_Call] | None = None
             if running is not None:
                 pool.tend(running)
