@@ -244,7 +244,7 @@ BELOW = {
     },
     "comparison": {"errors", "extras", "files", "learn", "policy", "present", "runs", "terminal"},
     "studies": {
-        *("comparison", "environments", "errors", "extras", "files"),
+        *("accelerated", "comparison", "environments", "errors", "extras", "files"),
         *("learn", "present", "rollout", "runs", "stopping", "system", "terminal"),
     },
     "accelerated": {

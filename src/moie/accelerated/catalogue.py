@@ -6,6 +6,8 @@ import importlib.util
 from moie.errors import InputError, shortened
 
 TASKS = ("Ant-v5", "HalfCheetah-v5", "Hopper-v5", "InvertedPendulum-v5", "Walker2d-v5")
+ENVIRONMENTS = 64
+"""Of each seed, where the user says nothing."""
 
 
 def check_task(task: object) -> None:

@@ -14,16 +14,13 @@ from moie.errors import InputError
 if TYPE_CHECKING:
     from moie.runs.config import RunConfig
 
-ENVIRONMENTS = 64
-"""Of each seed, where the user says nothing."""
-
 
 def swarm_preset(task: str, algorithm: str | None = None) -> RunConfig:
     """The settings that a swarm gets where the user gives none; InputError if the task is not one
     of those that can run on an accelerator."""
     from dataclasses import replace
 
-    from moie.accelerated.catalogue import check_task
+    from moie.accelerated.catalogue import ENVIRONMENTS, check_task
 
     check_task(task)
     return replace(task_preset(task, algorithm), environments=ENVIRONMENTS)

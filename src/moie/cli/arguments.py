@@ -177,6 +177,10 @@ class Study:
     """The study's folder; default: runs/NAME."""
     status: bool = False
     """Only show how far the study is, wherever it runs."""
+    engine: Literal["ray", "swarm"] = "ray"
+    """What makes the runs. ray: each by itself, on the processors of this machine or of a cluster;
+    swarm: all seeds of a learner on a MuJoCo task at once, as 'moie swarm' does, on an accelerator
+    of this machine; runs of other tasks then follow as with ray."""
     address: str | None = None
     """Address of the Ray cluster to join ("auto": the one on this machine); default: start one here
     and stop it at the end. All machines must see the study's folder."""

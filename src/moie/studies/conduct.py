@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from moie.accelerated.catalogue import check_task
 from moie.comparison import collect, curves
 from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT
 from moie.environments import tasks
@@ -13,6 +14,7 @@ from moie.errors import InputError
 from moie.extras import need
 from moie.files import as_json, write_bytes, writing
 from moie.runs.config import flat, to_json
+from moie.studies import swarms
 from moie.studies.cluster import ray_cluster
 from moie.studies.cluster.ray_cluster import Resources
 from moie.studies.cluster.supervisor import Supervision
@@ -43,6 +45,7 @@ def prepare(
     left = [one for one in meant if look(folder, one).state != "done"]
     if left:
         _check_installed(study.name, left)
+    if any(not one.config.environments for one in left):
         need("ray")
         ray_cluster.check(resources)
     content = declaration(study, planned)
@@ -55,6 +58,8 @@ def _check_installed(name: str, planned: list[Planned]) -> None:
     """InputError unless the tasks of these runs can be simulated here."""
     mistakes = Mistakes()
     mistakes.sift("tasks", list(dict.fromkeys(one.config.task for one in planned)), tasks.resolve)
+    in_swarms = [one.config.task for one in planned if one.config.environments]
+    mistakes.sift("tasks", list(dict.fromkeys(in_swarms)), check_task)
     mistakes.check(f"study {name}")
 
 
@@ -65,19 +70,22 @@ def run_study(
     progress: StudyProgress,
     check: Callable[[], None],
 ) -> list[RunStatus]:
-    """Make the runs that are not done, and collect all curves however that ends."""
-    supervision = Supervision(folder, planned, resources, progress, check)
-    if all(status.state == "done" for status in supervision.statuses()):
+    """Make the runs that are not done, those in swarms first, and collect all curves however that
+    ends."""
+    others = [one for one in planned if not one.config.environments]
+    if all(look(folder, one).state == "done" for one in planned):
         progress.note(f"all {len(planned)} runs are done")
     else:
         try:
-            supervision.go()
+            swarms.go(folder, planned, resources, progress, check)
+            if any(look(folder, one).state != "done" for one in others):
+                Supervision(folder, others, resources, progress, check).go()
         except Exception:
             with contextlib.suppress(InputError, OSError):  # the first error is raised below
                 write_curves(folder)
             raise
     write_curves(folder)
-    return supervision.statuses()
+    return [look(folder, one) for one in planned]
 
 
 def write_curves(folder: Path) -> None:

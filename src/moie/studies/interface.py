@@ -13,6 +13,7 @@ from moie.stopping import stoppable
 
 if TYPE_CHECKING:
     from moie.studies.declaration import Planned, Study, Values
+    from moie.studies.engines import Engine
     from moie.studies.status import RunStatus
 
 
@@ -57,10 +58,12 @@ def _study(
     study: str | os.PathLike[str] | Study,
     out: str | os.PathLike[str] | None,
     iterations: int | None,
+    engine: Engine,
     **dimensions: Values | None,
 ) -> tuple[Path, Study, list[Planned], list[Planned]]:
     """Folder, declaration, all its runs, and the chosen ones."""
     from moie.studies.declaration import Study, part, plan
+    from moie.studies.engines import with_engine
     from moie.studies.toml_file import load as load_study
 
     if isinstance(study, Study):
@@ -68,6 +71,7 @@ def _study(
     else:
         declared, planned = load_study(os.fspath(study))
     folder = Path("runs") / declared.name if out is None else Path(out)
+    planned = with_engine(planned, engine)
     meant = part(planned, dimensions)
     if iterations is not None:
         meant = [replace(p, config=replace(p.config, iterations=iterations)) for p in meant]
@@ -78,6 +82,7 @@ def study(
     study: str | os.PathLike[str] | Study,
     *,
     out: str | os.PathLike[str] | None = None,
+    engine: Engine = "ray",
     address: str | None = None,
     cpus: int | None = None,
     cpus_per_run: int = 1,
@@ -94,9 +99,13 @@ def study(
     Args:
         study: the name of a study that comes with moie, a TOML file, or a `moie.Study`.
         out: the study's folder; default: runs/NAME.
+        engine: "ray": every run by itself, on the processors; "swarm": all seeds of a learner on a
+            MuJoCo task at once, on an accelerator if there is one, and the other runs as with
+            "ray".
         address: address of the Ray cluster to join; default: start one on this machine, and stop
             it at the end.
-        cpus: CPUs of the cluster that is started here; default: number of cores.
+        cpus: CPUs of the cluster that is started here, and processes that evaluate the policies of
+            a swarm; default: number of cores.
         cpus_per_run: CPUs for each run.
         iterations: train each run up to this many iterations for now.
         tasks, algorithms, experts, seeds: only the study's runs with these.
@@ -110,7 +119,7 @@ def study(
 
     resources = Resources(address, cpus, cpus_per_run, worker_timeout)
     chosen = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
-    folder, declared, planned, meant = _study(study, out, iterations, **chosen)
+    folder, declared, planned, meant = _study(study, out, iterations, engine, **chosen)
     with stoppable() as check:
         prepare(folder, declared, planned, meant, resources)
         progress = StudyProgress(declared.name, quiet)
@@ -123,6 +132,7 @@ def study_status(
     study: str | os.PathLike[str] | Study,
     *,
     out: str | os.PathLike[str] | None = None,
+    engine: Engine = "ray",
     iterations: int | None = None,
     tasks: Values | None = None,
     algorithms: Values | None = None,
@@ -133,7 +143,7 @@ def study_status(
     from moie.studies.status import damage, look, misfits
 
     chosen = {"tasks": tasks, "algorithms": algorithms, "experts": experts, "seeds": seeds}
-    folder, declared, _, meant = _study(study, out, iterations, **chosen)
+    folder, declared, _, meant = _study(study, out, iterations, engine, **chosen)
     statuses = [look(folder, one) for one in meant]
     damaged = [text for one in meant for text in damage(folder, one)]
     return StudyRuns(folder, declared.name, statuses, misfits(folder, meant).lines, damaged)

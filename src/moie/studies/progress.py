@@ -68,7 +68,7 @@ class StudyProgress:
 
     def __init__(self, name: str, quiet: bool = False, every: float = 10.0):
         """`every`: least number of seconds between two plain lines."""
-        self._console = console(quiet)
+        self.quiet, self._console = quiet, console(quiet)
         self._name, self._every, self._last = name, every, -1e9
         self._live: Live | None = None
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from moie.accelerated.folder import NAME, is_swarm
+from moie.accelerated.folder import read as read_swarm
 from moie.comparison.checking import STUDY_FILE, STUDY_FORMAT
 from moie.errors import InputError
 from moie.files import DAMAGE, as_json, parse_json, read_bytes, write_bytes, writing
@@ -14,6 +16,7 @@ from moie.runs.config import differences
 from moie.runs.disk.directory import RunDirectory
 from moie.runs.disk.metrics import Row, read, read_last
 from moie.studies.declaration import Mistakes, Planned
+from moie.studies.engines import Cell, cells
 
 State = Literal["waiting", "running", "stopped", "failed", "done"]
 PACE_ROWS = 20
@@ -66,8 +69,31 @@ def misfits(folder: Path, planned: list[Planned]) -> Mistakes:
             continue
         with mistakes.caught(one.name):
             for name, old, new in differences(RunDirectory(path).read_config(), one.config):
-                mistakes.add(one.name, f"was made with {name} = {old}, the study wants {new}")
+                said = f"was made with {name} = {old}, the study wants {new}"
+                if name == "environments" and 0 in (old, new):
+                    said += f": it was made with{'' if old else 'out'} --engine swarm"
+                mistakes.add(one.name, said)
+    for cell in cells(planned):
+        if not any(line.startswith(f"{cell.name}/") for line in mistakes.lines):
+            with mistakes.caught(cell.name):
+                _check_swarm(folder, cell)
     return mistakes
+
+
+def _check_swarm(folder: Path, cell: Cell) -> None:
+    """InputError where the runs of a cell cannot go on as a swarm."""
+    path = folder / cell.name
+    if not is_swarm(path):
+        if any(RunDirectory(folder / one.name).iterations_saved() for one in cell.runs):
+            raise InputError(f"has runs, but no {NAME}; bring it back from a copy")
+        return
+    seeds = read_swarm(path).seeds
+    more = [str(seed) for seed in cell.seeds if seed not in seeds]
+    if more:
+        raise InputError(
+            f"is a swarm of seeds {', '.join(map(str, seeds))}, which takes no others: make "
+            f"{', '.join(more)} with another --out, and compare both"
+        )
 
 
 def failure_file(folder: Path, name: str) -> Path:
@@ -96,11 +122,14 @@ def look(folder: Path, planned: Planned) -> RunStatus:
     rows: list[Row] = []
     with contextlib.suppress(InputError):  # `damage` reports it
         rows = read_last(run.metrics_file)
-    error = _error(failure_file(folder, planned.name))
+    divergence = diverged(run)
+    error = divergence or _error(failure_file(folder, planned.name))
     state: State = "waiting"
     saved = run.iterations_saved()
     if (rows and rows[-1]["iteration"] >= wanted) or saved > wanted:
         state = "done"
+    elif divergence:
+        state = "failed"  # the other seeds of its swarm may go on
     elif run.is_busy():
         state = "running"
     elif error:
@@ -124,9 +153,14 @@ def damage(folder: Path, planned: Planned) -> list[str]:
         return [f"{planned.name}: {error}"]
 
 
-def _error(file: Path) -> str:
+def diverged(run: RunDirectory) -> str:
+    """Why a run of a swarm learns no more; empty if it does."""
+    return _error(run.fault_file, "diverged")
+
+
+def _error(file: Path, name: str = "error") -> str:
     try:
-        return str(parse_json(read_bytes(file))["error"])
+        return str(parse_json(read_bytes(file))[name])
     except DAMAGE:
         return ""
 

@@ -4,6 +4,7 @@ import dataclasses
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -38,13 +39,22 @@ def work(
     """Train to the configuration's number of iterations, from wherever the run stands. `spec` is
     the task, as `specs.pack` gives it; `foreign` are folders that Ray, not the user, has added to
     the search path of modules."""
-    began, node = time.monotonic(), _node()
-    end: End = "done"
-    error = details = ""
-    try:
+
+    def act() -> None:
         sys.path[:] = [folder for folder in sys.path if folder not in foreign]
         specs.unpack(spec)
         _train_or_resume(path, config, workers, timeout)
+
+    return attempted(act, _node())
+
+
+def attempted(act: Callable[[], None], node: str = "") -> Outcome:
+    """Do something to runs; how it ended."""
+    began = time.monotonic()
+    end: End = "done"
+    error = details = ""
+    try:
+        act()
     except Stopped as stop:
         end, error = "stopped", str(stop)
     except Busy as busy:

@@ -23,6 +23,19 @@ PATIENCE = 120.0
 """Seconds that runs have to end when the user stops the study."""
 
 
+def log(folder: Path, status: RunStatus, outcome: Outcome) -> None:
+    """Append a line about an attempt to the study's log."""
+    event = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "run": status.name,
+        "iteration": status.iteration,
+        **asdict(outcome),
+    }
+    file = folder / "log.jsonl"
+    with writing(file), open(file, "a") as lines:
+        lines.write(json.dumps(event) + "\n")
+
+
 @dataclass
 class Attempt:
     """A run, and how often it failed since its last complete iteration."""
@@ -99,7 +112,7 @@ class Execution:
             if status.state != "done":
                 error = f"it ended elsewhere: does its machine see {self._folder}?"
                 outcome = replace(outcome, end="failed", error=error)
-        self._log(status, outcome)
+        log(self._folder, status, outcome)
         if outcome.end == "done":
             value = "" if status.value is None else f", return {status.value:.1f}"
             self._note(f"done: {status.name}{value}")
@@ -121,22 +134,11 @@ class Execution:
         content = {"run": status.name, "attempts": attempt.failures, **asdict(outcome)}
         write_failure(self._folder, status.name, content)
 
-    def _log(self, status: RunStatus, outcome: Outcome) -> None:
-        """Append a line about an attempt to the study's log."""
-        event = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "run": status.name,
-            "iteration": status.iteration,
-            **asdict(outcome),
-        }
-        file = self._folder / "log.jsonl"
-        with writing(file), open(file, "a") as log:
-            log.write(json.dumps(event) + "\n")
-
     def _stop(self) -> None:
         """Let the runs save their state; one that takes too long loses an iteration at most."""
         self._cluster.stop(self._running)
         deadline = time.monotonic() + PATIENCE
         while self._running and time.monotonic() < deadline:
             for handle, outcome in self._cluster.ended(self._running, POLL):
-                self._log(look(self._folder, self._running.pop(handle).planned), outcome)
+                status = look(self._folder, self._running.pop(handle).planned)
+                log(self._folder, status, outcome)
