@@ -201,7 +201,7 @@ def reached(*_: Any, **__: Any) -> None:
 def test_command_lines_are_understood_and_quick_ones_run(
     page: Path, folder: Path, pendulum: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("train_config", "resume", "evaluate", "explain", "prune"):
+    for name in ("train_config", "swarm_config", "resume", "evaluate", "explain", "prune"):
         monkeypatch.setattr(api, name, reached)
     monkeypatch.setattr(interface, "compare", reached)
     monkeypatch.setattr(api, "load", lambda path, load=api.load: load(pendulum))
