@@ -17,6 +17,8 @@ from tests.sharing import shared  # noqa: E402
 
 LONGEST = (
     "test_study.py",
+    "test_swarm.py",
+    "test_swarms.py",
     "test_algorithms.py",
     "test_interruption.py",
     "test_report.py",
