@@ -10,7 +10,6 @@ import numpy as np
 from moie.accelerated.records import Ended, Record
 from moie.errors import DivergenceError
 from moie.files import as_json, remove_leftovers, write_bytes
-from moie.policy import file as policy_file
 from moie.policy.base import Origin, Policy
 from moie.rollout.pool import Pool
 from moie.runs.config import RunConfig
@@ -122,7 +121,7 @@ class Member:
         self.waiting = self._backlog.waiting()
         made = Checkpoint(learner, self.policy, self.counters, self.waiting, self.config)
         checkpoint.save(self.run.checkpoints, made)
-        self.write_policy()
+        self.run.write_policy(self.policy)
         return rows
 
     def write(self) -> list[Row]:
@@ -131,12 +130,6 @@ class Member:
         for row in rows:
             self._records.write(row)
         return rows
-
-    def write_policy(self) -> None:
-        """The policy file, unless it is there."""
-        file, content = self.run.policy_file, policy_file.to_bytes(self.policy)
-        if not file.is_file() or file.read_bytes() != content:
-            write_bytes(file, content)
 
 
 def _summary(ended: Ended, walks: bool) -> dict[str, float]:

@@ -120,7 +120,7 @@ class Group:
             for member, one in zip(self.members, last, strict=True):
                 if one is not None:
                     member.restore(one)
-                    member.write_policy()
+                    member.run.write_policy(member.policy)
             for line in wrong:
                 self.machinery.progress.note(f"{line}; going back to the checkpoint before")
             return

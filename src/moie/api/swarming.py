@@ -40,12 +40,10 @@ def swarm_config(
     """Train with a complete configuration and each of some seeds; `steps` and `environments`
     override its own."""
     from moie.accelerated.folder import check_free, member_path, seeds_of
-    from moie.runs.config import whole, with_settings
+    from moie.runs.config import whole, with_settings, with_steps
     from moie.runs.machinery import machinery
 
-    if steps is not None:
-        iterations = -(-whole("steps", steps) // config.batch_steps)
-        config = with_settings(config, {"iterations": iterations})
+    config = with_steps(config, steps)
     if environments is not None:
         config = with_settings(config, {"environments": environments})
     if config.seed:
@@ -88,7 +86,8 @@ def swarm(
         steps: environment steps that each seed learns from, rounded up to whole batches.
         iterations: batches to learn from, if `steps` is not given.
         environments: environments of each seed, side by side; a divisor of `batch_steps`.
-        at_once: seeds that learn side by side; default: as many as memory holds.
+        at_once: seeds that learn side by side; default: all. Fewer where memory does not
+            hold them; the groups follow one another.
         out: the folder of the swarm, which must not exist; each seed is a run in it.
         workers: processes that evaluate policies in Gymnasium's environments; default: number of
             cores.

@@ -75,12 +75,10 @@ def train_config(
     callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train with a complete configuration; `steps` overrides its iterations."""
-    from moie.runs.config import whole, with_settings
+    from moie.runs.config import with_steps
     from moie.runs.disk.directory import RunDirectory
 
-    if steps is not None:
-        iterations = -(-whole("steps", steps) // config.batch_steps)
-        config = with_settings(config, {"iterations": iterations})
+    config = with_steps(config, steps)
     path = default_out(config) if out is None else Path(out)
     RunDirectory.check_free(path)
     with _machinery(workers, worker_timeout, packaged_env, quiet, callbacks) as parts:

@@ -98,6 +98,13 @@ class RunConfig:
         return self.standardise or registry.algorithm(self.learner.algorithm).is_scaled
 
 
+def with_steps(config: RunConfig, steps: Any) -> RunConfig:
+    """The configuration with as many whole batches as make up these steps; unchanged for None."""
+    if steps is None:
+        return config
+    return with_settings(config, {"iterations": -(-whole("steps", steps) // config.batch_steps)})
+
+
 def with_schedule(config: RunConfig) -> RunConfig:
     """The configuration with which a run starts: crisp's schedules keep their length when the run
     is continued later, or goes less far for now."""

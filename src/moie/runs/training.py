@@ -17,7 +17,6 @@ from moie.errors import EnvironmentFault, Stopped
 from moie.files import as_json, remove_leftovers, write_bytes
 from moie.learn import learner
 from moie.learn.learner import LearnerState, Report
-from moie.policy import file as policy_file
 from moie.policy.base import Policy
 from moie.rollout.episode import Episode, Job, Purpose, Steps, lay_end_to_end
 from moie.rollout.pool import Pool, ignored_seed
@@ -76,7 +75,7 @@ class Training:
         self.state = checkpoint.from_arrays(self.state, last.learner)
         self.policy, self.waiting = last.policy, last.waiting
         self.counters = self._saved = last.counters
-        self._write_policy(last.policy)  # the process may have been killed between the two
+        self.run.write_policy(last.policy)  # the process may have been killed between the two
 
     def is_complete(self) -> bool:
         """Whether all iterations are learned and the result is measured."""
@@ -249,11 +248,6 @@ class Training:
                 session.records.write(row)
             if is_new:
                 checkpoint.save(self.run.checkpoints, made)
-                self._write_policy(made.policy)
+                self.run.write_policy(made.policy)
 
         return session.aside.submit(save)
-
-    def _write_policy(self, policy: Policy) -> None:
-        file, content = self.run.policy_file, policy_file.to_bytes(policy)
-        if not file.is_file() or file.read_bytes() != content:
-            write_bytes(file, content)

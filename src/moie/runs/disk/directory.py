@@ -160,6 +160,12 @@ class RunDirectory:
                 raise ValueError(f"{name} is {shortened(facts)}, expected texts and whole numbers")
             return facts
 
+    def write_policy(self, policy: Policy) -> None:
+        """The policy file, unless it holds this policy already."""
+        content = policy_file.to_bytes(policy)
+        if not self.policy_file.is_file() or self.policy_file.read_bytes() != content:
+            write_bytes(self.policy_file, content)
+
     def changed_versions(self) -> list[str]:
         """Packages that have another version now, or are gone: bits may differ from here on."""
         before, now = self.started_with(), versions()
