@@ -153,10 +153,10 @@ class Group:
             for member in self.members:
                 stack.enter_context(member.run.lock())
                 member.open(stack, pool, self._longest)
-            pool.tend(compiling := aside.submit(self.program.compile, self.state))
-            compiling.result()
-            stack.enter_context(shown.of(self.iteration))
             try:
+                pool.tend(compiling := aside.submit(self.program.compile, self.state))
+                compiling.result()
+                stack.enter_context(shown.of(self.iteration))
                 n_before = 0
                 if self.iteration == 0 and config.standardise:
                     n_before = self._scale(pool, aside)
