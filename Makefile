@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Extras, and their packages that pip would compile for minutes where no wheel fits this Python.
 COMPILED := bullet:pybullet box2d:box2d,pygame
 
-.PHONY: setup browser demo test lint docs bench clean
+.PHONY: setup browser compilers demo test lint docs bench clean
 
 setup: $(STAMP)
 
@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; \
 	sys.exit(0 if v >= (3, 11) else f"moie needs Python 3.11 or newer, {sys.executable} is {v[0]}.{v[1]}; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
-	@chosen=mujoco,swarm,study,dev; for pair in $(COMPILED); do \
+	@chosen=mujoco,swarm,study,studio,export,dev; for pair in $(COMPILED); do \
 		extra=$${pair%%:*}; packages=$$(echo $${pair#*:} | tr , ' '); \
 		if $(PIP) install --dry-run --no-deps --only-binary :all: --constraint constraints.txt $$packages \
 			> /dev/null 2>&1; then chosen=$$chosen,$$extra; \
@@ -60,8 +60,18 @@ browser:
 	{ $$as_root apt-get update -qq && $$as_root apt-get install -y -qq chromium; } > /dev/null 2>&1 \
 		|| echo "Chromium could not be installed"
 
+# Tests compile exports to C and run those to JavaScript.
+compilers:
+	@wanted=; for pair in gcc:gcc node:nodejs; do \
+		command -v $${pair%%:*} > /dev/null || wanted="$$wanted $${pair#*:}"; \
+	done; [ -z "$$wanted" ] && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then as_root=; else as_root="sudo -n"; fi; \
+	echo "installing$$wanted for the tests of exports"; \
+	{ $$as_root apt-get update -qq && $$as_root apt-get install -y -qq $$wanted; } > /dev/null 2>&1 \
+		|| echo "could not be installed:$$wanted"
+
 # More processes than a small machine has cores: some always wait for a simulator, a browser or Ray.
-test: lint browser
+test: lint browser compilers
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 docs: setup
@@ -72,6 +82,7 @@ bench: setup
 	$(BIN)/python benchmarks/learner.py
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/study.py
+	$(BIN)/python benchmarks/export.py
 
 clean:
 	rm -rf $(VENV) build dist site src/*.egg-info

@@ -1,8 +1,10 @@
 """The same robots in MJX and in Gymnasium: one step, ten steps, and whole episodes of a policy.
 
-    python benchmarks/simulators.py steps [Ant-v5 ...]      one step and ten, 1,000 random states
-    python benchmarks/simulators.py steps --runs SWARM ...  and 1,000 states of trained policies
-    python benchmarks/simulators.py returns SWARM ...       64 episodes of each policy in both
+    python benchmarks/simulators.py steps [Ant-v5 ...]       one step and ten, 1,000 random states
+    python benchmarks/simulators.py steps --policies P ...   and 1,000 states of these policies
+    python benchmarks/simulators.py returns --policies P ... 64 episodes of each policy in both
+
+Policies: files, runs or folders of swarms (of which --first takes the first seeds), of one task.
 
 Errors are relative where numbers are large: |ours - theirs| / max(1, |theirs|).
 """
@@ -47,7 +49,8 @@ def visited(name: str, policies: list[Any], seed: int = 0) -> dict[str, np.ndarr
             elif held == 0:
                 action, held = env.action_space.sample(), int(rng.integers(1, 8))
             held -= 1
-            qpos, qvel = base.data.qpos.copy(), base.data.qvel.copy()
+            # The same state in both: one that single precision can hold.
+            qpos, qvel = (np.float64(np.float32(x)) for x in (base.data.qpos, base.data.qvel))
             if rng.random() < (0.1 if policies else 1.0):
                 rows.append((qpos, qvel, action, *_steps(other, qpos, qvel, action)))
             observation, _, terminated, truncated, _ = env.step(action)
@@ -72,6 +75,14 @@ def error(ours: Any, theirs: np.ndarray) -> np.ndarray:
     """The largest of each state."""
     found = np.abs(np.asarray(ours, np.float64) - theirs) / np.maximum(1.0, np.abs(theirs))
     return found.reshape(len(theirs), -1).max(axis=1)
+
+
+def trained(path: Path, n_first: int) -> dict[str, Any]:
+    """The policy of a file or run, or those of the first seeds of a swarm."""
+    if not folder.is_swarm(path):
+        return {str(path): load(path)}
+    runs = [folder.member_path(path, seed) for seed in folder.read(path).seeds[:n_first]]
+    return {str(run): load(run) for run in runs}
 
 
 def compare_steps(name: str, policies: list[Any]) -> str:
@@ -105,11 +116,10 @@ def compare_steps(name: str, policies: list[Any]) -> str:
     )
 
 
-def compare_returns(path: Path, n_policies: int) -> list[str]:
-    """Mean return over episodes with mean actions, of some seeds of a swarm, in both simulators."""
-    runs = [folder.member_path(path, seed) for seed in folder.read(path).seeds[:n_policies]]
-    policies: list[Any] = [load(run) for run in runs]
-    task = Task(policies[0].task)
+def compare_returns(policies: dict[str, Any]) -> list[str]:
+    """Mean return of policies of one task over episodes with mean actions, in both simulators."""
+    first = next(iter(policies.values()))
+    task = Task(first.task)
 
     def act(parts: Any, observation: Any) -> Any:
         prototypes, weights, actions, default, factor, scale, low, high = parts
@@ -134,20 +144,20 @@ def compare_returns(path: Path, n_policies: int) -> list[str]:
         arrays = (one.prototypes, one.weights, one.actions, one.default_action)
         return [*arrays, factor, one.feature_scale, one.action_low, one.action_high]
 
-    columns = zip(*(parts_of(one) for one in policies), strict=True)
+    columns = zip(*(parts_of(one) for one in policies.values()), strict=True)
     stacked = [jnp.asarray(np.stack(column), jnp.float32) for column in columns]
     keys = jax.random.split(jax.random.key(1), EPISODES)
     with jax.default_matmul_precision("highest"):
         run = jax.jit(jax.vmap(jax.vmap(episode, in_axes=(None, 0)), in_axes=(0, None)))
         ours = np.asarray(run(stacked, keys))
     lines = []
-    for run_path, policy, values in zip(runs, policies, ours, strict=True):
+    for (name, policy), values in zip(policies.items(), ours, strict=True):
         theirs = policy_returns(policy)
         difference = values.mean() - theirs.mean()
         noise = math.sqrt(values.var(ddof=1) / EPISODES + theirs.var(ddof=1) / EPISODES)
         allowed = max(0.05 * abs(theirs.mean()), 2 * noise)
         lines.append(
-            f"{run_path}: MJX {values.mean():.1f}, Gymnasium {theirs.mean():.1f}, difference "
+            f"{name}: MJX {values.mean():.1f}, Gymnasium {theirs.mean():.1f}, difference "
             f"{difference:+.1f} ({difference / abs(theirs.mean()):+.1%}), standard error "
             f"{noise:.1f}: {'within' if abs(difference) <= allowed else 'OUTSIDE'}"
         )
@@ -168,22 +178,22 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("steps", "returns"))
-    parser.add_argument("names", nargs="*", help="tasks, or folders of swarms for returns")
-    parser.add_argument(
-        "--runs", nargs="*", type=Path, default=[], help="swarms of trained policies"
-    )
-    parser.add_argument("--policies", type=int, default=5, help="policies of each swarm")
+    parser.add_argument("tasks", nargs="*", help="of random states; all where no policy is given")
+    parser.add_argument("--policies", nargs="*", type=Path, default=[])
+    parser.add_argument("--first", type=int, default=5, help="seeds of each swarm")
     given = parser.parse_args()
+    by_task: dict[str, dict[str, Any]] = {}
+    for path in given.policies:
+        for name, policy in trained(path, given.first).items():
+            by_task.setdefault(policy.task, {})[name] = policy
     if given.what == "returns":
-        for path in map(Path, given.names):
-            print("\n".join(compare_returns(path, given.policies)), flush=True)
+        for policies in by_task.values():
+            print("\n".join(compare_returns(policies)), flush=True)
         return
-    for name in given.names or ([] if given.runs else TASKS):
+    for name in given.tasks or ([] if by_task else TASKS):
         print(compare_steps(name, []), flush=True)
-    for path in given.runs:
-        seeds = folder.read(path).seeds[: given.policies]
-        policies: list[Any] = [load(folder.member_path(path, seed)) for seed in seeds]
-        print(compare_steps(policies[0].task, policies), flush=True)
+    for name, policies in by_task.items():
+        print(compare_steps(name, list(policies.values())), flush=True)
 
 
 if __name__ == "__main__":

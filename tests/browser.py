@@ -32,26 +32,19 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-class Visit:
+class Opened:
     """A page, and everything that it asks for or complains about."""
 
-    def __init__(self, browser: Any, report: Path, width: int, scheme: str):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+    def __init__(self, browser: Any, width: int, scheme: str, **options: Any):
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, **options
         )
-        self.page = context.new_page()
+        self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", lambda m: self.complaints.append(f"{m.type}: {m.text}"))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(report.as_uri())
-        self.report = report
-
-    def check(self) -> None:
-        assert self.complaints == []
-        asked = [url for url in self.requests if not url.startswith("data:")]
-        assert asked == [self.report.as_uri()]
 
     def check_width(self) -> None:
         """Nothing is wider than the screen."""
@@ -66,6 +59,20 @@ class Visit:
         ink = self.page.evaluate(script.replace("backgroundColor", "color"))
         assert (background < 60) == is_dark
         assert abs(background - sum(ink) / 3) > 150
+
+
+class Visit(Opened):
+    """A page that is a file."""
+
+    def __init__(self, browser: Any, report: Path, width: int, scheme: str):
+        super().__init__(browser, width, scheme, offline=True)
+        self.page.goto(report.as_uri())
+        self.report = report
+
+    def check(self) -> None:
+        assert self.complaints == []
+        asked = [url for url in self.requests if not url.startswith("data:")]
+        assert asked == [self.report.as_uri()]
 
     def check_sealed(self) -> None:
         """Nothing that was not written into the page runs or changes how it looks. The browser

@@ -151,7 +151,7 @@ def test_tasks_are_those_of_the_paper() -> None:
     assert len(moie.tasks()) == 7
 
 
-@pytest.mark.parametrize("name", ["evaluate", "explain", "prune"])
+@pytest.mark.parametrize("name", ["edit", "evaluate", "explain", "prune", "export"])
 def test_a_method_of_a_run_has_the_signature_of_the_function(name: str) -> None:
     assert inspect.signature(getattr(moie.Run, name)) == inspect.signature(getattr(moie, name))
 
@@ -194,19 +194,29 @@ def loaded(code: str) -> set[str]:
     return set(done.stderr.split())
 
 
-HEAVY = {"jax", "equinox", "optax", "pybullet", "Box2D", "mujoco"}
+TOML = ["show", "RUN", "--format", "toml"]
+HEAVY = {"jax", "equinox", "optax", "pybullet", "Box2D", "mujoco", "onnx", "onnxruntime"}
 
 
 def test_importing_moie_loads_next_to_nothing() -> None:
     assert not (HEAVY | {"numpy", "gymnasium", "tyro"}) & loaded("import moie")
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["tasks"], ["show", "RUN"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["tasks"], ["zoo"], ["show", "RUN"], TOML]
+)
 def test_commands_that_only_look_do_not_load_jax(words: list[str], pendulum: Path) -> None:
     words = [str(pendulum) if word == "RUN" else word for word in words]
     modules = loaded(f"from moie.cli.main import main\nassert main({words}) == 0")
     assert not HEAVY & modules
-    assert "numpy" not in modules or words[0] in ("tasks", "show")
+    assert "numpy" not in modules or words[0] in ("tasks", "show", "zoo")
+
+
+def test_an_export_is_written_and_checked_without_jax(pendulum: Path, tmp_path: Path) -> None:
+    words = ["export", str(pendulum), "--to", "python", "--out", str(tmp_path / "out")]
+    again = ["export", "--check", str(tmp_path / "out")]
+    code = f"from moie.cli.main import main\nassert main({words}) == main({again}) == 0"
+    assert not HEAVY & loaded(code)
 
 
 def test_acting_with_a_policy_does_not_load_jax(pendulum: Path) -> None:
@@ -233,14 +243,21 @@ BELOW = {
     "environments": {"errors", "terminal"},
     "policy": {"errors", "terminal", "files"},
     "present": {"errors", "files", "terminal"},
+    "zoo": {"errors", "files"},
     "rollout": {"core", "environments", "errors", "policy", "system", "terminal"},
     "runs": {
         *("core", "environments", "errors", "files"),
-        *("learn", "policy", "present", "rollout", "stopping", "system", "terminal"),
+        *("learn", "policy", "present", "rollout", "stopping", "system", "terminal", "zoo"),
     },
+    "exports": {"errors", "explanation", "extras", "files", "moie", "policy", "runs", "terminal"},
     "explanation": {
         *("core", "environments", "errors", "files"),
         *("policy", "present", "rollout", "runs", "terminal"),
+    },
+    "surgery": {"errors", "explanation", "files", "policy", "runs", "terminal"},
+    "workshop": {
+        *("environments", "errors", "explanation", "files", "moie", "policy", "present", "rollout"),
+        *("surgery", "system"),
     },
     "comparison": {"errors", "extras", "files", "learn", "policy", "present", "runs", "terminal"},
     "studies": {
@@ -254,15 +271,15 @@ BELOW = {
     "callbacks": {"errors"},
     "api": {
         "accelerated",
-        *("environments", "errors", "explanation", "learn", "policy"),
-        *("present", "runs", "stopping", "terminal"),
+        *("environments", "errors", "explanation", "exports", "extras", "learn"),
+        *("policy", "present", "runs", "stopping", "surgery", "terminal", "workshop"),
     },
     "cli": {
         "accelerated",
         *("api", "environments", "errors", "explanation", "files"),
-        *("learn", "moie", "policy", "runs", "studies", "terminal"),
+        *("learn", "moie", "policy", "runs", "studies", "terminal", "zoo"),
     },
-    "__init__": {"api", "callbacks", "errors", "policy", "runs", "studies"},
+    "__init__": {"api", "callbacks", "errors", "policy", "runs", "studies", "surgery", "zoo"},
     "__main__": {"cli"},
 }
 

@@ -372,6 +372,7 @@ def test_evaluate_measures_distance_where_something_walks(
     assert len(re.findall(r", distance -?\d+\.\d\d m$", text, re.MULTILINE)) == 2
     walk = save(tmp_path / "walk.safetensors", "tests.probes:Walk-v0")
     text = output(capfd, "evaluate", walk, "--episodes", "1")
+    assert ": 1 episode of each kind, seed" in text
     assert "distance" not in text
     assert "±" not in text  # one episode has no standard error
 

@@ -180,13 +180,27 @@ def options_of(command: str) -> set[str]:
     return set(re.findall(r"--[a-z][\w-]*", said.getvalue()))
 
 
+def options_of_script(name: str) -> set[str]:
+    """Every option that a file of `benchmarks`, or a package of it, declares."""
+    file = tiny.ROOT / "benchmarks" / f"{name}.py"
+    file = file if file.exists() else file.with_suffix("") / "__main__.py"
+    return set(re.findall(r'"(--[a-z][\w-]*)"', file.read_text()))
+
+
+def options_for(text: str) -> set[str]:
+    """The options that a command in the text may have; without a command, those of all."""
+    if command := re.match(r"moie ([a-z]+)", text):
+        return options_of(command[1])
+    if script := re.match(r"python (?:-m benchmarks\.|benchmarks/)(\w+)", text):
+        return options_of_script(script[1])
+    return OF_OTHERS.union(*map(options_of, commands.COMMANDS))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_and_options_in_the_text_exist(page: Path) -> None:
-    every = OF_OTHERS.union(*map(options_of, commands.COMMANDS))
     for text in mentions(page):
-        command = re.match(r"moie ([a-z]+)", text)
         used = set(re.findall(r"(?<!\S)--[a-z][\w-]*", text))
-        assert used - {"--help"} <= (options_of(command[1]) if command else every), text
+        assert used - {"--help"} <= options_for(text), text
 
 
 class Reached(Exception):  # noqa: N818  not an error
@@ -201,7 +215,8 @@ def reached(*_: Any, **__: Any) -> None:
 def test_command_lines_are_understood_and_quick_ones_run(
     page: Path, folder: Path, pendulum: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("train_config", "swarm_config", "resume", "evaluate", "explain", "prune"):
+    others = ("resume", "evaluate", "explain", "prune", "edit", "export")
+    for name in ("train_config", "swarm_config", *others, "check_export"):
         monkeypatch.setattr(api, name, reached)
     monkeypatch.setattr(interface, "compare", reached)
     monkeypatch.setattr(api, "load", lambda path, load=api.load: load(pendulum))
@@ -210,6 +225,7 @@ def test_command_lines_are_understood_and_quick_ones_run(
     for line in COMMAND.findall(page.read_text()):
         line = line.replace("\\\n", "")
         words = [MEANT.get(word, word) for word in shlex.split(line, comments=True)[1:]]
+        words = words[: words.index(">")] if ">" in words else words
         words += ["--status"] if words[0] == "study" else []
         try:
             commands.run(words)

@@ -22,12 +22,14 @@ from moie.comparison import page
 from moie.explanation import report
 from moie.present import html
 from moie.studies.toml_file import shipped
+from moie.zoo import entries
 print(moie.__file__)
 assert html.STYLE_SHEET.read_text()
 assert (html.STYLE_SHEET.parent / "page.html").read_text()
 assert (report.TEMPLATES / "report.html").read_text()
 assert (page.TEMPLATES / "comparison.html").read_text()
 assert "smoke" in shipped()
+assert all(moie.load(f"zoo:{entry.name}").task == entry.task for entry in entries())
 """
 
 
@@ -71,7 +73,7 @@ def test_the_source_archive_has_everything(tree: Path, unpacked: Path) -> None:
     assert files(tree) <= files(unpacked)
 
 
-def test_a_wheel_of_the_source_archive_has_templates_and_studies(
+def test_a_wheel_of_the_source_archive_has_templates_studies_and_the_zoo(
     unpacked: Path, tmp_path: Path
 ) -> None:
     wheel = build("build_wheel", unpacked, tmp_path / "archive")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from benchmarks.claims import evidence, measure, pages, table
 
 import moie
 from moie.comparison import curves
@@ -23,6 +24,12 @@ def test_published_tables_are_those_of_the_published_evaluations(file: Path) -> 
     assert found.study is not None or file.parent.name == "swarm"
 
 
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.parent.name)
+def test_tables_of_the_pages_are_those_of_the_published_files(page: Path) -> None:
+    text = page.read_text()
+    assert pages.PAGES[page](text, evidence.read()) == text
+
+
 def test_there_is_something_published() -> None:
     published = {"smoke", "paper-small", "paper-locomotion", "crisp", "swarm"}
     assert {file.parent.name for file in FOLDERS} >= published
@@ -37,3 +44,17 @@ def test_published_policies_of_crisp_ask_for_nothing_that_the_robot_cannot_do(fi
     assert in_range(policy) == 1.0
     assert largest_action(policy) <= 1.0 + 1e-6
     assert all(origin is not None for origin in policy.origins)
+
+
+def test_the_claims_are_judged_by_what_is_published() -> None:
+    assert table.markdown(evidence.read()) == (RESULTS / "claims.md").read_bytes()
+
+
+def test_the_measured_policies_are_the_published_ones() -> None:
+    wanted = {
+        file.stem: measure.sha256(file)
+        for file, policy in measure.mixtures().items()
+        if measure.is_measured(policy)
+    }
+    assert {name: record["sha256"] for name, record in measure.records().items()} == wanted
+    assert wanted

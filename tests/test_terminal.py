@@ -1,6 +1,8 @@
 """No control character of a file reaches the terminal."""
 
 import ast
+import io
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +26,28 @@ def test_what_is_not_to_be_seen_is_written_out() -> None:
     assert printable(EVIL) == SAFE
     assert printable("Größe ± 5 °") == "Größe ± 5 °"
     assert printable_lines("one\ntwo\x1b") == "one\ntwo\\x1b"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_a_terminal_of_any_encoding_will_do(
+    encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows writes what is sent to a file as cp1252; moie edit reads UTF-8."""
+
+    def shown(*words: str) -> bytes:
+        stream = io.TextIOWrapper(io.BytesIO(), encoding)
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert main.main(["show", str(file), *words]) == 0
+        return stream.buffer.getvalue()
+
+    labels = ("schräg", "左", "\U0001f916")
+    file = tiny.policy("Pendulum-v1", labels=labels).save(tmp_path / "policy.safetensors")
+    lines = shown().decode(encoding)
+    (tmp_path / "mine.toml").write_bytes(shown("--format", "toml"))
+    new = moie.edit(file, tmp_path / "mine.toml", episodes=0).path
+    assert new.read_bytes() == file.read_bytes()
+    kept = {"ascii": "", "cp1252": "ä", "utf-8": "ä左\U0001f916"}[encoding]
+    assert set(kept) <= set(lines)
 
 
 @pytest.mark.parametrize("name", ["mixture-v1", "mixture-v2-metric", "linear-v1", "network-v1"])

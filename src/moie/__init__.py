@@ -12,8 +12,23 @@ included.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from moie import callbacks
-    from moie.api import Run, evaluate, explain, load, prune, resume, show, swarm, tasks, train
+    from moie import callbacks, zoo
+    from moie.api import (
+        Run,
+        check_export,
+        edit,
+        evaluate,
+        explain,
+        export,
+        load,
+        prune,
+        resume,
+        show,
+        studio,
+        swarm,
+        tasks,
+        train,
+    )
     from moie.errors import (
         ClusterError,
         DivergenceError,
@@ -29,16 +44,31 @@ if TYPE_CHECKING:
     from moie.runs.truth import Measured
     from moie.studies.declaration import Grid, Study
     from moie.studies.interface import StudyRuns, compare, study, study_status
+    from moie.surgery.edit import Edited
 
 __version__ = "0.1.0"
-__all__ = ["Run", "evaluate", "explain", "load", "prune", "resume", "show", "swarm", "tasks"]
-__all__ += ["train"]
+__all__ = [
+    "Run",
+    "edit",
+    "evaluate",
+    "explain",
+    "load",
+    "prune",
+    "resume",
+    "show",
+    "studio",
+    "swarm",
+    "tasks",
+]
+__all__ += ["check_export", "export", "train"]
 __all__ += ["Callback", "Explanation", "Measured", "MixturePolicy", "Policy", "callbacks"]
+__all__ += ["Edited", "zoo"]
 __all__ += ["Grid", "Study", "StudyRuns", "compare", "study", "study_status"]
 __all__ += ["ClusterError", "DivergenceError", "EnvironmentFault", "FileError", "InputError"]
 __all__ += ["MoieError", "Stopped"]
 _HOMES = {
-    "api": "Run evaluate explain load prune resume show swarm tasks train",
+    "api": "Run check_export edit evaluate explain export load prune resume show studio swarm "
+    "tasks train",
     "errors": "ClusterError DivergenceError EnvironmentFault FileError InputError MoieError "
     "Stopped",
     "policy.base": "Explanation Policy",
@@ -47,6 +77,7 @@ _HOMES = {
     "runs.truth": "Measured",
     "studies.declaration": "Grid Study",
     "studies.interface": "StudyRuns compare study study_status",
+    "surgery.edit": "Edited",
 }
 _OTHERWISE_CALLED = {"MixturePolicy": "Mixture"}
 """Names here, and what they are called at home: the learner has a `MixturePolicy` of its own."""
@@ -55,8 +86,8 @@ _OTHERWISE_CALLED = {"MixturePolicy": "Mixture"}
 def __getattr__(name: str) -> object:
     import importlib
 
-    if name == "callbacks":
-        return importlib.import_module("moie.callbacks")
+    if name in ("callbacks", "zoo"):
+        return importlib.import_module(f"moie.{name}")
     for home, names in _HOMES.items():
         if name in names.split():
             module = importlib.import_module(f"moie.{home}")

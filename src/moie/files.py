@@ -179,7 +179,7 @@ def _filled(path: Path, files: dict[str, bytes], folders: tuple[str, ...] = ()) 
     temporary = _part_of(path)
     try:
         for name in folders:
-            (temporary / name).mkdir()
+            (temporary / name).mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             (temporary / name).parent.mkdir(parents=True, exist_ok=True)
             with open(temporary / name, "wb") as file:

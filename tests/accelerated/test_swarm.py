@@ -191,6 +191,51 @@ def test_more_seeds_than_fit_are_learned_in_groups() -> None:
     assert many.groups == [(0, 1), (2, 3), (4,)]
 
 
+def test_seeds_that_memory_does_not_hold_are_learned_one_group_after_the_other(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import jax
+
+    from moie.accelerated.program import Program
+
+    def compiled(program: Program, seeds: Any, real: Any = Program.compile) -> None:
+        if len(seeds.is_sound) > 1:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
+        real(program, seeds)
+
+    monkeypatch.setattr(Program, "compile", compiled)
+    moie.swarm(
+        "InvertedPendulum-v5", out=tmp_path / "swarm", workers=1, **SETTINGS | {"iterations": 1}
+    )
+    assert "1 at a time" in capsys.readouterr().err
+    assert folder.read(tmp_path / "swarm").at_once == 1
+    assert all(
+        (tmp_path / "swarm" / seed / "policy.safetensors").is_file() for seed in ("s0", "s3")
+    )
+
+
+def test_a_new_swarm_appears_as_a_whole(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from moie.runs.disk.directory import RunDirectory
+
+    config = RunDirectory.open(runs / "s0").read_config()
+    new, out = folder.Swarm((0, 3), 2, "cpu"), tmp_path / "swarm"
+
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.rename", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            folder.create(out, new, config)
+    assert not list(tmp_path.iterdir())
+    folder.create(out, new, config)
+    assert folder.read(out) == new
+    assert sorted(p.name for p in out.iterdir()) == ["s0", "s3", "swarm.json"]
+    assert RunDirectory.open(out / "s3").read_config().seed == 3
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

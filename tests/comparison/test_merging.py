@@ -22,7 +22,7 @@ from tests.comparison import synthetic
 from tests.comparison.synthetic import BATCH, config, grid, run
 
 OLD, NEW = Path("old.parquet"), Path("runs/more")
-PUBLISHED = Path(__file__).parents[2] / "docs" / "results" / "paper-small" / "evaluations.parquet"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "results" / "smoke" / "evaluations.parquet"
 
 
 def merged(*sources: list[synthetic.Run] | Curves) -> Curves:
@@ -231,7 +231,7 @@ def test_a_run_joins_published_evaluations(
     first = tiny.contents(out)
     assert "figures/stale.svg" not in first
     facts = json.loads(first["facts.json"])
-    assert facts["name"] == "paper-small"
+    assert facts["name"] == "smoke"
     assert facts["n_found"] == 1 + len(curves.read(PUBLISHED).runs)
     (joined,) = [one for one in facts["results"] if one["learner"] == "moie K=3"]
     assert joined["final"]["attention"]["mean"] >= 1
@@ -287,6 +287,42 @@ def test_evaluations_with_runs_that_can_not_be_read_are_not_replaced(
     with pytest.raises(InputError, match="has runs that cannot be read: b; choose another --out"):
         moie.compare(evaluations, file, out=page.parent, quiet=True)
     assert tiny.contents(page.parent) == before
+
+
+def test_runs_of_some_algorithms_alone(tmp_path: Path, without_figures: None) -> None:
+    file, out = tmp_path / "a.parquet", tmp_path / "out"
+    curves.write(
+        synthetic.curves([run(), run(seed=1), run(algorithm="ppo"), run(algorithm="crisp")]), file
+    )
+    assert main.main(["compare", str(file), "--out", str(out), "--algorithms", "moie", "ppo"]) == 0
+    found = curves.read(out / "evaluations.parquet")
+    assert {facts["config"]["learner"]["algorithm"] for facts in found.runs.values()} == {
+        "moie",
+        "ppo",
+    }
+    assert len(found.runs) == 3
+    assert set(found.rows["run"]) == set(found.runs)
+    before = tiny.contents(out)
+    with pytest.raises(InputError, match=r"has runs of other algorithms: .*ppo.*choose another"):
+        moie.compare(out / "evaluations.parquet", out=out, algorithms="moie", quiet=True)
+    for names, said in (
+        (["trpo"], "there are no runs of trpo"),
+        (["sarsa"], "algorithm is 'sarsa', expected one of moie"),
+        ([], r"algorithms is \[\], expected some of moie"),
+    ):
+        with pytest.raises(InputError, match=said):
+            moie.compare(file, out=out, algorithms=names, quiet=True)
+    assert tiny.contents(out) == before
+
+
+def test_of_a_study_what_is_planned_of_some_algorithms(tmp_path: Path) -> None:
+    found = curves.read(PUBLISHED)
+    part = merging.of_algorithms(found, ["ppo"])
+    assert found.study is not None
+    assert part.study is not None
+    assert {one.settings["algorithm"] for one in learners.plan_of(part.study)} == {"ppo"}
+    assert 0 < len(part.study["runs"]) < len(found.study["runs"])
+    assert "moie" not in "".join(make_facts(part, "folder")["problems"])
 
 
 def test_a_folder_that_is_a_run_gives_the_run_its_name(

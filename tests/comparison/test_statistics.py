@@ -10,6 +10,7 @@ from moie.comparison.statistics import (
     Statistic,
     alike,
     bootstrap_interval,
+    difference_interval,
     interquartile_mean,
     mean_interval,
     mean_score,
@@ -38,6 +39,19 @@ def test_the_interval_of_a_mean_is_students() -> None:
         expected = stats.ttest_1samp(runs[:, i], 0.0).confidence_interval(0.95)
         assert (low[i], high[i]) == pytest.approx((expected.low, expected.high))
         assert mean[i] == pytest.approx(runs[:, i].mean())
+
+
+def test_the_interval_of_a_difference_is_welchs() -> None:
+    rng = np.random.default_rng(1)
+    ours, theirs = rng.normal(3.0, 1.0, 4), rng.normal(1.0, 5.0, 9)
+    expected = stats.ttest_ind(ours, theirs, equal_var=False).confidence_interval(0.95)
+    value, low, high = difference_interval(ours, theirs)
+    assert (low, high) == pytest.approx((expected.low, expected.high))
+    assert value == pytest.approx(ours.mean() - theirs.mean())
+    assert difference_interval([1.0, 1.0], [3.0, 3.0]) == (-2.0, -2.0, -2.0)
+    value, low, high = difference_interval([1.0], theirs)
+    assert value == pytest.approx(1.0 - theirs.mean())
+    assert np.isnan([low, high]).all()
 
 
 def test_one_run_has_no_interval() -> None:

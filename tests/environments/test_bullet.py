@@ -1,5 +1,6 @@
 """PyBullet's walkers stepped by us: the package's numbers, bit for bit."""
 
+import gc
 from typing import Any
 
 import gymnasium as gym
@@ -171,3 +172,14 @@ def test_what_a_user_made_of_a_walker_is_left_alone() -> None:
     results = [env.step(np.zeros(3, np.float32)) for _ in range(5)]
     assert [result[1] for result in results] == [7.0] * 5
     assert results[-1][3]
+
+
+def test_a_closed_walker_leaves_the_next_one_alone() -> None:
+    """Whenever it is collected: its client's number may be another simulation's by then."""
+    closed = tasks.make("hopper")
+    closed.close()
+    following = tasks.make("hopper")
+    del closed
+    gc.collect()
+    observation, _ = following.reset(seed=0)
+    assert np.isfinite(observation).all()

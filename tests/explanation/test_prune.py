@@ -99,6 +99,18 @@ def test_pruning_makes_no_action_no_negative_weight_and_no_metric_of_its_own(
             assert in_range(smaller) == 1.0
 
 
+def test_labels_and_what_was_done_by_hand_stay_with_their_experts() -> None:
+    edits = tuple(
+        {"part": "weight", "expert": k, "name": None, "before": 0.5, "after": 1.0}
+        for k in (0, 2, None)
+    )
+    policy = tiny.policy(WALK, labels=("a", "b", "c"), edits=edits)
+    smaller = without(policy, 0, heir=None)
+    assert [smaller.label(k) for k in range(2)] == ['expert 0 "b"', 'expert 1 "c"']
+    assert [one["expert"] for one in smaller.edits] == [1, None]
+    assert without(tiny.policy(WALK, labels=("a", "", "")), 0, None).labels == ()
+
+
 def test_a_pruned_policy_keeps_its_metric(tmp_path: Path) -> None:
     metric = np.array([0.5, 1.0, 2.0])
     file = tmp_path / "policy.safetensors"

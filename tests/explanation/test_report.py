@@ -1,8 +1,10 @@
 """Every number of the report is in the facts, and the facts are recomputed from the policy file."""
 
 import json
+import re
 import signal
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from moie.explanation.pictures import Pictures
 from moie.explanation.report import page as page_of
 from moie.policy import file as policy_file
 from moie.runs.truth import SAID
+from moie.surgery.draft import Draft, built
 from tests import tiny
 from tests.explanation import recompute
 from tests.pages import Page, look_up
@@ -299,6 +302,19 @@ def test_gradient_prototypes_say_how_far_they_are(tmp_path: Path, without_figure
         assert f"experts.{i}.distance" in {path for path, _, _ in page.numbers}
 
 
+def test_prototypes_of_a_gradient_are_not_called_visited_because_a_person_set_a_weight(
+    tmp_path: Path, without_figures: None
+) -> None:
+    policy = tiny.policy("pendulum")
+    draft = replace(Draft.of(policy), weights=policy.weights * 2)
+    file = built(draft, policy).save(tmp_path / "edited.safetensors")
+    report = api.explain(file, episodes=2, workers=1, quiet=True, pruning=False, pictures=False)
+    text = report.read_text()
+    assert "really visited" not in text
+    assert text.count("found by gradient") == 2
+    assert text.count("(but for those that a person has changed since)") == 1
+
+
 def test_a_pruned_policy_can_be_explained(
     explanation: Path, tmp_path: Path, without_figures: None
 ) -> None:
@@ -307,6 +323,40 @@ def test_a_pruned_policy_can_be_explained(
     report = api.explain(file, episodes=2, workers=1, quiet=True, pictures=False)
     assert report == tmp_path / "small-explanation" / "report.html"
     assert "none were asked for" in report.read_text()
+
+
+def test_what_a_person_named_and_changed_is_shown(
+    pendulum: Path, tmp_path: Path, without_figures: None
+) -> None:
+    policy = moie.load(pendulum)
+    draft = Draft.of(policy)
+    prototypes, actions = policy.prototypes.copy(), policy.actions.copy()
+    prototypes[0] += 0.1
+    actions[1] /= 2
+    labels = ("<b>push</b> & $go", "", "a very long label of an expert")
+    draft = replace(draft, labels=labels, prototypes=prototypes, actions=actions)
+    file = built(draft, policy).save(tmp_path / "edited.safetensors")
+    report = api.explain(file, episodes=2, workers=1, quiet=True, pruning=False)
+    text, facts = report.read_text(), json.loads((report.parent / "facts.json").read_text())
+    assert {e["expert"]: e["by_hand"] for e in facts["experts"]} == {
+        0: ["prototype"],
+        1: ["action"],
+        2: [],
+    }
+    assert '"&lt;b&gt;push&lt;/b&gt; &amp; $go" <small>' in text
+    assert "<b>push" not in text
+    assert text.count("Made by hand, not visited. The picture shows the nearest") == 1
+    assert text.count("a person&#39;s hand") + text.count("a person's hand") == 1
+    assert text.count("<dt>set by hand</dt>") == 2
+    assert "gradient" not in text
+    assert facts["scenes"]["n_matching"] == facts["scenes"]["n_replayed"] == 2
+    (player,) = re.findall(r'<script id="facts"[^>]*>(.*?)</script>', text)
+    assert json.loads(player)["experts"] == [moie.load(file).label(k) for k in range(3)]
+    (axis,) = figures.membership(facts).axes
+    said = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert {'expert 0 "<b>push</b> & $go"', "expert 1", 'expert 2 "a very long label o…"'} < set(
+        said
+    )
 
 
 def test_only_an_explanation_is_replaced(pendulum: Path, tmp_path: Path, capfd) -> None:

@@ -23,6 +23,7 @@ from tests.fuzzing import at_most
 HERE = Path("some.safetensors")
 
 
+AN_EDIT = {"part": "weight", "expert": 1, "name": None, "before": 1.0, "after": 2.5}
 A_STEP = np.ones((1, 1), np.float32)
 
 
@@ -75,6 +76,36 @@ def test_a_metric_is_written_only_where_there_is_one() -> None:
     tensors = load_tensors(content)
     assert same(tensors.pop("metric"), policy.metric)
     assert tensors.keys() == load_tensors(policy_file.to_bytes(plain)).keys()
+
+
+def test_what_a_person_gave_is_written_only_where_there_is_any() -> None:
+    plain = a_policy()
+    content = policy_file.to_bytes(plain)
+    assert b"labels" not in content
+    assert b"edits" not in content
+    named = replace(plain, labels=("push off", "", "fall"), edits=(AN_EDIT,))
+    again = policy_file.from_bytes(policy_file.to_bytes(named), HERE)
+    assert same(again, named)
+    assert (again.labels, again.edits) == (("push off", "", "fall"), (AN_EDIT,))
+    assert policy_file.to_bytes(replace(again, labels=(), edits=())) == content
+
+
+def test_labels_are_read_where_experts_are() -> None:
+    policy = tiny.policy("Pendulum-v1", labels=("push off", "", "fall"), edits=(AN_EDIT,))
+    assert [policy.label(k) for k in range(3)] == [
+        'expert 0 "push off"',
+        "expert 1",
+        'expert 2 "fall"',
+    ]
+    assert tiny.policy("Pendulum-v1").label(2) == "expert 2"
+    assert [policy.by_hand(k) for k in range(3)] == [(), ("weight",), ()]
+    why = str(policy.explain(policy.prototypes[0]))
+    assert 'nearest prototype: expert 0 "push off"; the state' in why
+    columns = [line.index("membership") for line in why.splitlines() if "membership" in line]
+    assert columns == [len('  expert 0 "push off" ')] * 4
+    unnamed = str(tiny.policy("Pendulum-v1").explain(policy.prototypes[0]))
+    assert "\n  expert 0   membership " in unnamed
+    assert "\n  default    membership " in unnamed
 
 
 def test_the_tensors_of_a_policy_have_the_bytes_of_files_before() -> None:
@@ -171,6 +202,20 @@ def test_a_file_of_another_version_says_so() -> None:
         ({"trained": {"algorithm": 5}}, "trained algorithm is 5, expected a text"),
         ({"trained": {"pruned": {"kept": [0]}}}, "pruned is {'kept': [0]}, expected the experts"),
         ({"trained": {"x": nested(30)}}, "trained is nested more than 20 deep"),
+        ({"labels": ("a", "b")}, "it has 2 labels, expected 3"),
+        ({"labels": ("a", "", "a")}, "experts 0 and 2 have the label 'a'"),
+        ({"labels": ("a", 5, "c")}, "the label of expert 1 is 5, expected a text of at most 80"),
+        ({"labels": ("a", "b\n", "c")}, "the label of expert 1 is 'b\\n', expected"),
+        ({"labels": ("a", " b", "c")}, "the label of expert 1 is ' b', expected"),
+        ({"labels": ("a", "b" * 81, "c")}, "the label of expert 1 is 'bbb"),
+        ({"labels": {"a": 1}}, "labels is {'a': 1}, expected a list of texts"),
+        ({"edits": {"a": 1}}, "edits is {'a': 1}, expected a list of records"),
+        ({"edits": ({},)}, "edit 0 is {}, expected part, expert, name, before, after"),
+        ({"edits": (AN_EDIT, AN_EDIT | {"expert": 3})}, "the expert of edit 1 is 3, expected null"),
+        ({"edits": (AN_EDIT | {"expert": True},)}, "the expert of edit 0 is True, expected null"),
+        ({"edits": (AN_EDIT | {"part": ""},)}, "the part of edit 0 is '', expected a text"),
+        ({"edits": (AN_EDIT | {"name": 7},)}, "the name in edit 0 is 7, expected a text or null"),
+        ({"edits": (AN_EDIT | {"after": nested(30)},)}, "edit 0 is nested more than 20 deep"),
         (
             {"origins": (Origin(0, 0, 2, 1, A_STEP), None, None)},
             "has shape (1, 1), expected (2, 1)",
@@ -216,10 +261,11 @@ def test_a_header_that_cannot_be_read_is_an_input_error(change: str) -> None:
 ACTIONS = {
     "mixture-v1": 0.023369029086970427,
     "mixture-v2-metric": 0.501860605310365,
+    "mixture-edited": 0.5516095903351591,
     "linear-v1": -0.22406925054565374,
     "network-v1": 0.7334080099959218,
 }
-"""In the state (0.3, -0.2, 1), of files that were written before there was a digest."""
+"""In the state (0.3, -0.2, 1), of files without a digest, as those of earlier versions are."""
 
 
 @pytest.mark.parametrize("name", ACTIONS)

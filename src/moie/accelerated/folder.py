@@ -5,8 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from moie.errors import FileError, InputError, shortened
-from moie.files import as_json, parse_json, read_bytes, reading, typed, write_bytes
-from moie.runs.disk.directory import RunDirectory
+from moie.files import (
+    as_json,
+    parse_json,
+    read_bytes,
+    reading,
+    typed,
+    write_bytes,
+    write_folder,
+)
+from moie.runs.config import RunConfig, with_seed
+from moie.runs.disk.directory import RunDirectory, new_run
 
 FORMAT, NAME, LARGEST = "moie-swarm", "swarm.json", 2**20
 MOST_SEEDS = 10_000
@@ -60,9 +69,24 @@ def check_free(path: Path) -> None:
     RunDirectory.check_free(path)
 
 
+def create(path: Path, swarm: Swarm, config: RunConfig) -> None:
+    """Make a new swarm, which appears as a whole with all of its runs."""
+    files, folders = {NAME: _content(swarm)}, []
+    for seed in swarm.seeds:
+        own, empty = new_run(with_seed(config, seed))
+        place = member_path(Path(), seed)
+        files |= {str(place / name): content for name, content in own.items()}
+        folders += [str(place / name) for name in empty]
+    write_folder(path, files, tuple(folders))
+
+
 def write(path: Path, swarm: Swarm) -> None:
-    """A new swarm, or another `at_once` of one that has learned nothing yet."""
-    write_bytes(path / NAME, as_json({"format": FORMAT, **asdict(swarm)}))
+    """Another `at_once` of a swarm that has learned nothing yet."""
+    write_bytes(path / NAME, _content(swarm))
+
+
+def _content(swarm: Swarm) -> bytes:
+    return as_json({"format": FORMAT, **asdict(swarm)})
 
 
 def read(path: Path) -> Swarm:

@@ -9,7 +9,7 @@ from moie.accelerated import folder
 from moie.accelerated.folder import Swarm, member_path
 from moie.accelerated.training import Group
 from moie.errors import InputError
-from moie.runs.config import RunConfig, with_schedule, with_seed
+from moie.runs.config import RunConfig, with_schedule
 from moie.runs.disk.directory import RunDirectory
 from moie.runs.machinery import Machinery
 
@@ -43,13 +43,29 @@ def start(
     config = with_schedule(config)
     swarm = Swarm(seeds, at_once or len(seeds), machine())
     group = Group(path, config, swarm.groups[0], machinery)
-    for seed in seeds:
-        RunDirectory.create(member_path(path, seed), with_seed(config, seed))
-    folder.write(path, swarm)
+    folder.create(path, swarm, config)
     _warn(machinery)
-    group.go()
+    while not _fits(group):
+        del group  # its memory is needed
+        swarm = replace(swarm, at_once=-(-swarm.at_once // 2))
+        folder.write(path, swarm)
+        machinery.progress.note(
+            f"memory does not hold so many seeds side by side: {swarm.at_once} at a time"
+        )
+        group = Group(path, config, swarm.groups[0], machinery)
     for some in swarm.groups[1:]:
         Group(path, config, some, machinery).go()
+
+
+def _fits(group: Group) -> bool:
+    """Train a group; False where memory does not hold it, and fewer seeds may."""
+    try:
+        group.go()
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error) or len(group.members) == 1 or group.iteration:
+            raise
+        return False
+    return True
 
 
 def _warn(machinery: Machinery) -> None:

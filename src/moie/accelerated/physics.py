@@ -15,6 +15,8 @@ import mujoco
 import numpy as np
 from jaxtyping import Array, Float
 
+from moie.accelerated import solver
+
 with contextlib.redirect_stdout(io.StringIO()):  # it says that it has no Warp
     from mujoco import mjx
 
@@ -63,19 +65,21 @@ class Simulator:
         return advance(body, control)
 
     def _forward(self, qpos: Any, qvel: Any, qacc: Any, control: Any) -> mjx.Data:
-        """`mjx.forward` of a model without tendons, equality constraints and sensors, but with
-        MuJoCo's contact frames."""
+        """`mjx.forward` of a model without tendons, equality constraints, joints with friction and
+        sensors, but with MuJoCo's contact frames and `solver` in place of `mjx.solve`."""
         model, blank = self._model, self._blank
-        data: Any = blank.replace(qpos=qpos, qvel=qvel, qacc_warmstart=qacc, ctrl=control)
-        for part in (mjx.kinematics, mjx.com_pos, mjx.crb, mjx.factor_m, mjx.collision):
+        data: Any = blank.replace(qpos=qpos, qvel=qvel, ctrl=control)
+        for part in (mjx.kinematics, mjx.com_pos, mjx.crb, mjx.collision):
             data = part(model, data)
         data = self._aligned(data)
-        for part in (mjx.make_constraint, mjx.transmission, mjx.fwd_velocity):
+        for part in (mjx.make_constraint, mjx.transmission, mjx.fwd_velocity, mjx.fwd_actuation):
             data = part(model, data)
-        data = mjx.fwd_acceleration(model, mjx.fwd_actuation(model, data))
-        if not data._impl.efc_J.size:
-            return data.replace(qacc=data.qacc_smooth)
-        return mjx.solve(model, data)
+        force = data.qfrc_passive - data.qfrc_bias + data.qfrc_actuator
+        inner = data._impl
+        problem = (inner.efc_J, inner.efc_D, inner.efc_aref, inner.M, force, qacc)
+        found, forces = solver.solve(*problem)
+        data = data.tree_replace({"_impl.efc_force": forces})
+        return data.replace(qacc=found, qfrc_smooth=force, qfrc_constraint=inner.efc_J.T @ forces)
 
     def _aligned(self, data: Any) -> Any:
         """Contacts of capsules with the floor: the first tangent is the capsule's axis, however
@@ -110,8 +114,12 @@ class Simulator:
     def _euler(self, body: Body, control: Array) -> Body:
         def substep(body: Body, is_last: Array) -> tuple[Body, None]:
             data: Any = self._forward(body.qpos, body.qvel, body.qacc, control)
-            moved: Any = mjx.euler(self._model, data)
-            after = body._replace(qpos=moved.qpos, qvel=moved.qvel, qacc=data.qacc)
+            # Damping is integrated implicitly, as MuJoCo does.
+            mass = data._impl.M + jnp.diag(self._step * self._model.dof_damping)
+            qacc = solver.solve_positive(mass, data.qfrc_smooth + data.qfrc_constraint)
+            qvel = body.qvel + self._step * qacc
+            qpos = self._moved(body.qpos, qvel)
+            after = body._replace(qpos=qpos, qvel=qvel, qacc=data.qacc)
             return self._seen(after, data, is_last), None
 
         is_last = jnp.arange(self._frame_skip) == self._frame_skip - 1

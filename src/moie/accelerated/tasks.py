@@ -50,10 +50,6 @@ class Rules:
     n_travelled: int = 1
     """Coordinates that no observation and no force depends on: x, or x and y."""
     feels_contact: bool = False
-    solver: tuple[int, int] = (5, 8)
-    """Limits of MuJoCo's constraint solver and of its line search, which are 100 and 50 there:
-    Newton's method is done before, and on an accelerator all robots wait for the slowest.
-    docs/swarm.md has the deviation."""
 
 
 def _without_place(env: Any, body: Body) -> Array:
@@ -114,7 +110,6 @@ RULES = {
         normal_velocities=True,
         n_travelled=2,
         feels_contact=True,
-        solver=(8, 12),
     ),
     "HalfCheetah-v5": Rules(
         _without_place, _runs, lambda env, body: jnp.asarray(True), normal_velocities=True
@@ -133,14 +128,12 @@ RULES = {
 class Task:
     """A task for an accelerator."""
 
-    def __init__(self, name: str, solver: tuple[int, int] | None = None):
-        """InputError where there is no such task. `solver`: other limits than the task's own."""
+    def __init__(self, name: str):
+        """InputError where there is no such task."""
         check_task(name)
         env: Any = gymnasium.make(name)
         self.name, self._env, self.rules = name, env.unwrapped, RULES[name]
-        model = self._env.model
-        model.opt.iterations, model.opt.ls_iterations = solver or self.rules.solver
-        self.simulator = Simulator(model, self._env.frame_skip, self.rules.feels_contact)
+        self.simulator = Simulator(self._env.model, self._env.frame_skip, self.rules.feels_contact)
         self.longest = int(env.spec.max_episode_steps)
         """Steps after which an episode is cut."""
         self.action_low = np.asarray(env.action_space.low, np.float32)

@@ -1,4 +1,4 @@
-"""Functions that load, show, evaluate, explain and prune a policy."""
+"""Functions that load, show, evaluate, explain, prune and edit a policy."""
 
 from __future__ import annotations
 
@@ -13,18 +13,35 @@ from moie.terminal import printable
 if TYPE_CHECKING:
     from moie.explanation.facts.schema import Pruning
     from moie.policy.base import Policy
+    from moie.policy.mixture import Mixture
     from moie.runs.truth import Measured
+    from moie.surgery.edit import Edited
+    from moie.surgery.price import Price
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """The policy of a run directory or of a policy file. Loading executes nothing."""
+    """The policy of a run directory, of a policy file or, as "zoo:hopper", of the zoo. Loading
+    executes nothing."""
     from moie.runs.disk.directory import load_policy
 
     return load_policy(path)
 
 
-def show(policy: str | os.PathLike[str] | Policy) -> str:
-    """A policy, or that of a run directory or policy file, as a program of IF blocks."""
+def show(
+    policy: str | os.PathLike[str] | Policy, *, format: Literal["text", "toml"] = "text"
+) -> str:
+    """A policy, or that of a run directory, a policy file or the zoo, to be read.
+
+    Args:
+        policy: a run directory, a policy file, a name such as "zoo:hopper", or a policy.
+        format: "text", a program of IF blocks, or "toml", a file that a person can change and
+            `moie.edit` reads back.
+    """
+    require(format in ("text", "toml"), "format", format, "text or toml")
+    if format == "toml":
+        from moie.surgery.to_toml import mixture, to_toml
+
+        return to_toml(mixture(_policy(policy)))
     from moie.explanation.program import program
 
     return program(_policy(policy))
@@ -73,7 +90,7 @@ def evaluate(
     """Measure a policy on seeded episodes. `print` the result, or use its numbers.
 
     Args:
-        policy: a run directory, a policy file or a policy.
+        policy: a run directory, a policy file, a name such as "zoo:hopper", or a policy.
         episodes: episodes with sampled actions, and as many with mean actions.
         seed: seed of the episodes.
         task: "MODULE:ID", if a module of yours registers the policy's task.
@@ -123,8 +140,9 @@ def explain(
     """Write a report about a policy and return its path.
 
     Args:
-        path: a run directory or a policy file.
-        out: the folder to write; default: RUN/explanation. An older explanation is replaced.
+        path: a run directory, a policy file or a name such as "zoo:hopper".
+        out: the folder to write; default: RUN/explanation, for a policy of the zoo
+            NAME-explanation in the current folder. An older explanation is replaced.
         episodes: episodes with sampled actions, and as many with mean actions.
         seed: seed of the episodes.
         loss: fraction of the return that pruning may cost.
@@ -163,9 +181,10 @@ def prune(
     the smaller policy's file.
 
     Args:
-        path: a run directory or a policy file.
+        path: a run directory, a policy file or a name such as "zoo:hopper".
         loss: fraction of the return that may be lost.
-        out: the policy file to write; default: RUN/pruned.safetensors.
+        out: the policy file to write; default: RUN/pruned.safetensors, for a policy of the zoo
+            NAME-pruned.safetensors in the current folder.
         episodes: episodes of each kind after each removal; twice as many confirm the choice.
         seed: seed of the episodes.
         task, trust_task, workers: see `moie.evaluate`.
@@ -179,3 +198,43 @@ def prune(
     find_task(load(path).task, task, trust_task, path)
     with stoppable() as check:
         return prune_run(Path(path), file, settings, Stages(quiet), check)
+
+
+def edit(
+    path: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    episodes: int = 20,
+    seed: int = 1_000_000,
+    task: str | None = None,
+    trust_task: bool = False,
+    workers: int | None = None,
+) -> Edited:
+    """Change a policy by hand, and measure what that costs. `print` the result, or use its parts.
+
+    Args:
+        path: a run directory, a policy file or a name such as "zoo:hopper".
+        file: the policy as `moie.show(path, format="toml")` gives it, with your changes.
+        out: the policy file to write; default: RUN/edited.safetensors, for a policy of the zoo
+            NAME-edited.safetensors in the current folder.
+        episodes: episodes of each kind before and after, on the same seeds; 0 measures nothing.
+        seed: seed of the episodes.
+        task, trust_task, workers: see `moie.evaluate`.
+    """
+    from moie.runs.config import whole
+    from moie.runs.disk.directory import policy_path, target_beside
+    from moie.runs.machinery import n_workers
+    from moie.surgery.edit import edit_run
+    from moie.surgery.price import measure
+
+    episodes, seed = whole("episodes", episodes, 0), whole("seed", seed, 0)
+    count = n_workers(workers)
+
+    def price_of(before: Mixture, after: Mixture) -> Price:
+        find_task(before.task, task, trust_task, path)
+        with stoppable() as check:
+            return measure(before, after, episodes, seed, count, check)
+
+    target = target_beside(Path(path), "edited.safetensors", None if out is None else Path(out))
+    return edit_run(policy_path(path), Path(file), target, price_of if episodes else None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from moie.api import policies
+from moie.api import exporting, policies, workshop
 from moie.errors import InputError
 
 P = ParamSpec("P")
@@ -87,3 +87,9 @@ class Run:
     """Write a report about the policy and return its path. See `moie.explain`."""
     prune = _method(policies.prune)
     """Remove the experts that the policy does not need. See `moie.prune`."""
+    edit = _method(policies.edit)
+    """Change the policy by hand and measure what that costs. See `moie.edit`."""
+    studio = _method(workshop.studio)
+    """Open a page where the policy acts live and can be changed by hand. See `moie.studio`."""
+    export = _method(exporting.export)
+    """Write the policy in another language. See `moie.export`."""

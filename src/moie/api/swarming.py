@@ -86,8 +86,8 @@ def swarm(
         steps: environment steps that each seed learns from, rounded up to whole batches.
         iterations: batches to learn from, if `steps` is not given.
         environments: environments of each seed, side by side; a divisor of `batch_steps`.
-        at_once: seeds that learn side by side; default: all. Fewer where memory does not
-            hold them; the groups follow one another.
+        at_once: seeds that learn side by side; default: all that memory holds. The groups follow
+            one another.
         out: the folder of the swarm, which must not exist; each seed is a run in it.
         workers: processes that evaluate policies in Gymnasium's environments; default: number of
             cores.

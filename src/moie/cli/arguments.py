@@ -16,7 +16,8 @@ def _help(text: str, metavar: str | None = None) -> Any:
 
 
 # Options that several commands have.
-RunOrFile = Annotated[RunPath, _help("A run directory or a policy file.")]
+RUN_OR_FILE = "A run directory, a policy file, or zoo:NAME, a policy that 'moie zoo' lists."
+RunOrFile = Annotated[RunPath, _help(RUN_OR_FILE)]
 Workers = Annotated[
     int | None,
     _help("Simulation processes; default: number of cores. Does not change the result."),
@@ -120,7 +121,8 @@ class Explain(WithTask):
 
     run: RunOrFile
     out: Path | None = None
-    """The folder to write; default: RUN/explanation. An older explanation is replaced."""
+    """The folder to write; default: RUN/explanation, or NAME-explanation here for a policy of the
+    zoo. An older explanation is replaced."""
     state: Path | None = None
     """Explain the action in one state instead of writing a report: a JSON list or a .npy file."""
     episodes: int = 10
@@ -146,7 +148,8 @@ class Prune(WithTask):
     """Fraction of the return that may be lost. A loss within the error of the comparison does not
     count."""
     out: Path | None = None
-    """The policy file to write; default: RUN/pruned.safetensors."""
+    """The policy file to write; default: RUN/pruned.safetensors, or NAME-pruned.safetensors here
+    for a policy of the zoo."""
     episodes: int = 10
     """Episodes with sampled actions, and as many with mean actions, after each removal; twice as
     many confirm the choice."""
@@ -159,6 +162,86 @@ class Show:
     """Print a policy as a program of IF blocks, in order of use."""
 
     run: RunOrFile
+    format: Literal["text", "toml"] = "text"
+    """text: the program; toml: a file that a person can change and 'moie edit' reads back."""
+
+
+@dataclass(frozen=True)
+class Edit(WithTask):
+    """Change a policy by hand, and measure what that costs."""
+
+    run: RunOrFile
+    file: Annotated[
+        tyro.conf.Positional[Path],
+        _help("The policy as 'moie show RUN --format toml' prints it, with your changes.", "FILE"),
+    ]
+    out: Path | None = None
+    """The policy file to write; default: RUN/edited.safetensors, or NAME-edited.safetensors here
+    for a policy of the zoo."""
+    episodes: int = 20
+    """Episodes with sampled actions, and as many with mean actions, before and after, on the same
+    seeds; 0: measure nothing."""
+    seed: int = 1_000_000
+    """Random seed of the episodes."""
+
+
+@dataclass(frozen=True)
+class Studio:
+    """Open a page where a policy acts live and can be changed by hand. It is served to this machine
+    only, until Ctrl-C."""
+
+    run: RunOrFile
+    out: Path | None = None
+    """The policy file that Save proposes; default: RUN/edited.safetensors, or
+    NAME-edited.safetensors here for a policy of the zoo."""
+    port: int = 0
+    """The port to listen on; default: one that is free."""
+    browser: bool = True
+    """Open the page in a browser."""
+    seed: int = 0
+    """Seed of the first episode."""
+    episodes: int = 20
+    """Episodes with sampled actions, and as many with mean actions, before and after, of Try."""
+    timeout: float = 10.0
+    """Seconds after which a simulator that does not respond is replaced."""
+    task: Annotated[str | None, tyro.conf.arg(metavar="MODULE:ID")] = None
+    """The run's task, if a module of yours registers it. The module may be in the current
+    folder."""
+    trust_task: bool = False
+    """Import the module of a task 'module:Id' that the run or the file names. It may run any code:
+    use this only for files that you trust."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write a policy in another language, scaling and clipping included, with test vectors; or run
+    the test vectors of an export again."""
+
+    run: Annotated[
+        tyro.conf.Positional[Path | None],
+        _help(RUN_OR_FILE, metavar="RUN"),
+    ] = None
+    to: Annotated[str | None, tyro.conf.arg(metavar="c|onnx|python|javascript")] = None
+    """The language. c: C99, one header and one source; onnx: a model for onnxruntime and others."""
+    out: Path | None = None
+    """The folder to write; default: RUN/export-TO, FILE-export-TO beside a policy file, or
+    NAME-export-TO here for a policy of the zoo. An older export is replaced, unless something was
+    added to it or changed."""
+    precision: Annotated[str | None, tyro.conf.arg(metavar="float|double")] = None
+    """The numbers of C; default: float."""
+    check: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """Run the test vectors of the export in this folder instead. This runs the code in it: use it
+    only for exports that you trust."""
+
+
+@dataclass(frozen=True)
+class Zoo:
+    """List the trained policies that come with moie, or tell all that is known of some."""
+
+    names: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        _help("Policies to tell everything about; default: list all.", metavar="[NAME ...]"),
+    ]
 
 
 @dataclass(frozen=True)
@@ -220,3 +303,5 @@ class Compare:
     steps: Steps | None = None
     """Compare after this many environment steps (1e6 is accepted too); default: where the shortest
     complete runs of a task end."""
+    algorithms: tuple[str, ...] | None = None
+    """Compare only runs of these algorithms; default: all."""

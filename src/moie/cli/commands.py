@@ -12,14 +12,28 @@ from typing import Any, TypeVar
 import tyro
 
 from moie import api
-from moie.cli.arguments import Compare, Evaluate, Explain, Prune, Resume, Show, Study, Swarm, Train
+from moie.cli.arguments import (
+    Compare,
+    Edit,
+    Evaluate,
+    Explain,
+    Export,
+    Prune,
+    Resume,
+    Show,
+    Studio,
+    Study,
+    Swarm,
+    Train,
+    Zoo,
+)
 from moie.cli.help import command_help, train_help
 from moie.errors import InputError
 from moie.files import typed
 from moie.learn.config import LearnerConfig
 from moie.runs.config import RunConfig
 from moie.studies import interface
-from moie.terminal import say
+from moie.terminal import say, say_file
 
 Arguments = TypeVar("Arguments")
 
@@ -126,7 +140,18 @@ def evaluate(arguments: Sequence[str]) -> None:
 
 def show(arguments: Sequence[str]) -> None:
     """`moie show RUN`."""
-    say(api.show(_parse(Show, arguments, "show").run))
+    given = _parse(Show, arguments, "show")
+    text = api.show(given.run, format=given.format)
+    if given.format == "toml":
+        say_file(text)
+    else:
+        say(text)
+
+
+def edit(arguments: Sequence[str]) -> None:
+    """`moie edit RUN FILE`."""
+    given = _parse(Edit, arguments, "edit")
+    say(api.edit(given.run, **_options(given, "run")))
 
 
 def explain(arguments: Sequence[str]) -> None:
@@ -148,6 +173,30 @@ def prune(arguments: Sequence[str]) -> None:
     pruning, file = api.prune(given.run, **_options(given, "run"))
     say(pruning_table(pruning))
     say(f"policy: {file}")
+
+
+def studio(arguments: Sequence[str]) -> None:
+    """`moie studio RUN`."""
+    given = _parse(Studio, arguments, "studio")
+    api.studio(given.run, **_options(given, "run"))
+
+
+def export(arguments: Sequence[str]) -> None:
+    """`moie export RUN --to c`, `moie export --check DIR`."""
+    given = _parse(Export, arguments, "export")
+    others = (given.run, given.to, given.out, given.precision)
+    if given.check is not None and any(one is not None for one in others):
+        raise InputError("--check takes the folder of an export and nothing else")
+    if given.check is not None:
+        say(api.check_export(given.check))
+        return
+    if given.run is None or given.to is None:
+        missing = "the run or policy file" if given.run is None else "the language"
+        forms = "moie export RUN --to c|onnx|python|javascript, or moie export --check DIR"
+        raise InputError(f"{missing} is missing: {forms}")
+    folder = api.export(given.run, **_options(given, "run", "check"))
+    say(f"export: {folder}")
+    say(f"check it with: {typed('export --check', folder)}")
 
 
 def study(arguments: Sequence[str]) -> None:
@@ -185,7 +234,8 @@ def compare(arguments: Sequence[str]) -> None:
     given = _parse(Compare, arguments, "compare")
     if not given.paths:
         raise InputError("a folder of runs or a file of curves is missing: moie compare PATH ...")
-    say(f"page: {interface.compare(*given.paths, out=given.out, steps=given.steps)}")
+    page = interface.compare(*given.paths, **_options(given, "paths"))
+    say(f"page: {page}")
 
 
 def tasks(arguments: Sequence[str]) -> None:
@@ -206,9 +256,21 @@ def tasks(arguments: Sequence[str]) -> None:
     )
 
 
+def zoo(arguments: Sequence[str]) -> None:
+    """`moie zoo [NAME ...]`: the policies that come with moie."""
+    from moie.zoo import table
+    from moie.zoo.catalogue import find
+
+    chosen = [find(name) for name in _parse(Zoo, arguments, "zoo").names]
+    say("\n\n".join(map(table.details, chosen)) if chosen else table.listing())
+
+
 COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     command.__name__: command
-    for command in (train, swarm, resume, evaluate, show, explain, prune, study, compare, tasks)
+    for command in (
+        *(train, swarm, resume, evaluate, show, explain, prune, edit, studio, export),
+        *(study, compare, tasks, zoo),
+    )
 }
 
 

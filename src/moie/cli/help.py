@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tyro
+
 from moie.accelerated.catalogue import TASKS as SWARM_TASKS
 from moie.cli.arguments import Swarm
 from moie.learn.config import LearnerConfig
@@ -140,7 +142,8 @@ def options_of(kind: type, values: object = None, by_task: Container[str] = ()) 
         default = field.default if values is None else getattr(values, field.name)
         shown = "depends on the task" if field.name in by_task else _shown(default)
         right = " ".join(f"{text} {f'(default: {shown})' if shown else ''}".split())
-        is_positional = field.default is dataclasses.MISSING and kind is not RunConfig
+        is_required = field.default is dataclasses.MISSING and kind is not RunConfig
+        is_positional = is_required or tyro.conf.Positional in getattr(hint, "__metadata__", ())
         left = _typed(field.name, hint, is_positional)
         options.append(Option(field.name, left, right, is_positional))
     return options

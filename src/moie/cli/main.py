@@ -18,11 +18,16 @@ Trains continuous-control policies that a person can read.
   moie show RUN        print a policy as a program of IF blocks
   moie explain RUN     write a report: program, pictures, player, figures (one HTML file)
   moie prune RUN       remove the experts that are not needed and measure what that costs
+  moie edit RUN FILE   change a policy by hand and measure what that costs
+  moie studio RUN      watch a policy act, and change it by hand while it does (in a browser)
+  moie export RUN      write a policy as C, ONNX, Python or JavaScript, with test vectors
   moie study NAME      run a whole study: many tasks, algorithms and seeds, also on a cluster
   moie compare PATH    figures, tables and statistics of many runs (one HTML file)
   moie tasks           list the paper's tasks
+  moie zoo             list the trained policies that come with moie
 
-RUN is a run directory; every command except resume also accepts a policy file.
+RUN is a run directory; every command except resume also accepts a policy file, or zoo:NAME
+for a policy of the zoo: 'moie show zoo:hopper'.
 'moie help COMMAND' or 'moie COMMAND --help' shows its options."""
 
 

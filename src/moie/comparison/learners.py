@@ -21,7 +21,14 @@ from moie.comparison.curves import ATTENTION, Curves
 from moie.learn import registry
 from moie.runs.config import ONLY_SHOWN, flat, unused_settings
 
-MEASURES = ("return_sampled", "return_mean", "distance_sampled", "distance_mean", ATTENTION)
+MEASURES = (
+    "return_sampled",
+    "return_mean",
+    "return_batch",
+    "distance_sampled",
+    "distance_mean",
+    ATTENTION,
+)
 NOT_THE_LEARNER = (
     *ONLY_SHOWN,
     "task",

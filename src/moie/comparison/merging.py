@@ -14,10 +14,13 @@ import pandas as pd
 import pyarrow as pa
 
 from moie.comparison import collect, curves
-from moie.comparison.checking import StudyFacts
+from moie.comparison.checking import StudyFacts, declared
 from moie.comparison.curves import KEYS, Curves, Overlap
 from moie.comparison.learners import Declared, Run, by_key, plan_of, runs_of
 from moie.comparison.notes.wording import joined
+from moie.errors import InputError, require
+from moie.learn import registry
+from moie.runs.config import flat
 
 UNNAMED = ("evaluations", "curves")  # names of files that say less than that of their folder
 Names = dict[tuple[int, str], str]  # new names of runs, by source and old name
@@ -46,6 +49,32 @@ def read(paths: Sequence[Path]) -> Curves:
     """The curves of all of these folders of runs and files of curves."""
     sources = [collect.read(path) for path in paths]
     return sources[0] if len(sources) == 1 else merged(paths, sources)
+
+
+def of_algorithms(curves: Curves, names: Sequence[str]) -> Curves:
+    """The runs of these algorithms alone, and what a study plans of them; InputError where there
+    are none."""
+    require(len(names) > 0, "algorithms", list(names), f"some of {', '.join(registry.names())}")
+    wanted = {registry.algorithm(name).name for name in names}
+    runs = {
+        name: facts
+        for name, facts in curves.runs.items()
+        if flat(facts["config"])["algorithm"] in wanted
+    }
+    if not runs:
+        raise InputError(f"there are no runs of {joined(names)}")
+    study = curves.study
+    if study is not None:
+        planned = zip(study["runs"], declared(study), strict=True)
+        kept = [one for one, (_, settings) in planned if settings["algorithm"] in wanted]
+        study = {**study, "runs": kept}
+    return replace(
+        curves,
+        rows=curves.rows[curves.rows["run"].isin(list(runs))],
+        runs=runs,
+        study=study,
+        overlaps=tuple(one for one in curves.overlaps if one.run in runs),
+    )
 
 
 def merged(paths: Sequence[Path], sources: Sequence[Curves]) -> Curves:
@@ -105,7 +134,7 @@ def _agree(one: Copy, other: Copy) -> bool:
     return bool(((a == b) | np.isnan(a) | np.isnan(b)).all())
 
 
-def _label(path: Path) -> str:
+def label(path: Path) -> str:
     """A word for a source."""
     path = path.resolve()
     if path.is_dir():
@@ -120,10 +149,10 @@ def _names(copies: Iterable[Copy]) -> Names:
     for copy in copies:
         name, number = copy.run.name, 2
         if name in taken:
-            label = _label(copy.path)
-            if label == name:  # the source is the run itself
-                label = copy.path.resolve().parent.name
-            name = longer = f"{label}/{name}"
+            word = label(copy.path)
+            if word == name:  # the source is the run itself
+                word = copy.path.resolve().parent.name
+            name = longer = f"{word}/{name}"
             while name in taken:
                 name, number = f"{longer}-{number}", number + 1
         names[copy.key] = name

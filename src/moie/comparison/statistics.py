@@ -45,6 +45,22 @@ def mean_interval(runs: ArrayLike) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
+def difference_interval(ours: ArrayLike, theirs: ArrayLike) -> Interval:
+    """How much larger the mean over our runs is than that over theirs, and Welch's interval, which
+    lets both vary differently; unknown where either has a single run."""
+    samples = [np.asarray(runs, dtype=np.float64) for runs in (ours, theirs)]
+    value = samples[0].mean() - samples[1].mean()
+    if min(map(len, samples)) < 2:
+        return Interval.unknown(value)
+    parts = np.asarray([values.var(ddof=1) / len(values) for values in samples])
+    variance = parts.sum()
+    if variance == 0.0:  # every run of both gave the same
+        return Interval(value, value, value)
+    freedom = variance**2 / sum(p**2 / (len(v) - 1) for p, v in zip(parts, samples, strict=True))
+    half = stats.t.ppf(0.5 + LEVEL / 2, freedom) * np.sqrt(variance)
+    return Interval(value, value - half, value + half)
+
+
 def alike(scores: Scores) -> Shares:
     """Every run of a task counts as much as the others."""
     return [np.full(len(runs), 1.0 / len(runs)) for runs in scores]

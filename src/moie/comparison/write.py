@@ -23,24 +23,27 @@ def compare(
     out: Path | None = None,
     *,
     steps: int | None = None,
+    algorithms: Sequence[str] | None = None,
     progress: Stages | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Path:
     """Compare the runs of folders and files of curves together, at their last steps or at `steps`,
-    and write a folder, as a whole. `check` is called now and then and may end it. Returns the
-    page's path."""
+    and write a folder, as a whole. `algorithms`: only runs of these; None for all. `check` is
+    called now and then and may end it. Returns the page's path."""
     progress = Stages(quiet=True) if progress is None else progress
     paths = [paths] if isinstance(paths, Path) else list(paths)
     out = _target(paths) if out is None else out
     out = out.resolve() if out.is_symlink() else out
     check_replaceable(out, (FACTS, TABLE, ROWS), "a comparison")
-    _check_kept(paths, out)
+    _check_kept(paths, out, algorithms)
     with progress.stage("runs", 1):
         read = merging.read(paths)
+        if algorithms is not None:
+            read = merging.of_algorithms(read, algorithms)
     check_writable(out)
     check()
     with progress.stage("statistics", 1):
-        facts = make_facts(read, (paths[0] if len(paths) == 1 else out).resolve().name, steps)
+        facts = make_facts(read, merging.label(paths[0] if len(paths) == 1 else out), steps)
     evaluations = replace(read, rows=read.rows[curves.is_evaluation(read.rows)])
     content = {
         FACTS: as_json(facts),
@@ -64,16 +67,23 @@ def _target(paths: list[Path]) -> Path:
     return path / "comparison" if path.is_dir() else path.with_name(f"{path.stem}-comparison")
 
 
-def _check_kept(paths: list[Path], out: Path) -> None:
+def _check_kept(paths: list[Path], out: Path, algorithms: Sequence[str] | None) -> None:
     """Refuse to replace a folder with sources in it, except the evaluations, which are written
-    again."""
+    again, and those only as a whole."""
     home = out.resolve()
     for path in paths:
         there = path.resolve()
         if there == home / ROWS:
-            if lost := curves.read(path).left_out:
+            found = curves.read(path)
+            if lost := found.left_out:
                 raise InputError(
                     f"{path} would be replaced, and has runs that cannot be read: "
+                    f"{', '.join(lost)}; choose another --out"
+                )
+            kept = found if algorithms is None else merging.of_algorithms(found, algorithms)
+            if lost := tuple(sorted(set(found.runs) - set(kept.runs))):
+                raise InputError(
+                    f"{path} would be replaced, and has runs of other algorithms: "
                     f"{', '.join(lost)}; choose another --out"
                 )
         elif home in (there, *there.parents):

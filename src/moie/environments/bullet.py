@@ -61,7 +61,9 @@ class BatchedWalker(gym.Wrapper):
         self.walker, self.robot = walker, robot
         self.client = walker._p._client
         for name, function in vars(pybullet).items():  # else looked up anew with each call
-            if isbuiltin(function):
+            # The client's own `disconnect` remembers that it did: a second one, whenever this is
+            # collected, would end the simulation that has the number by then.
+            if isbuiltin(function) and name != "disconnect":
                 setattr(walker._p, name, partial(function, physicsClientId=self.client))
         (self.body,) = robot.objects
         ((self.ground, _),) = walker.ground_ids

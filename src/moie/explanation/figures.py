@@ -7,10 +7,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from moie.explanation.facts.schema import Facts, Kind
-from moie.explanation.selection import chosen, colours, varied, window
+from moie.explanation.selection import captions, chosen, colours, varied, window
 from moie.present.style import DEFAULT, GRID, INK, PALETTE, REST, grid, sheet
 
 MOST_FEATURES = 30  # most features in one figure
+LONGEST = 20  # characters of an expert's label in a figure
 KINDS: dict[Kind, str] = {"sampled": PALETTE[0], "mean": PALETTE[1]}
 """Colours of the kinds of actions."""
 
@@ -18,12 +19,13 @@ KINDS: dict[Kind, str] = {"sampled": PALETTE[0], "mean": PALETTE[1]}
 def activation(facts: Facts) -> Figure:
     """The paper's figure: memberships of the chosen experts over a rollout."""
     experts, paint, steps = chosen(facts, 6), colours(facts), window(facts)
+    names = captions(facts, LONGEST)
     figure, axes = sheet(0.55 + 0.62 * len(experts), len(experts), sharex=True, sharey=True)
     memberships = np.asarray(facts["shown"]["memberships"])[steps.start : steps.stop]
     for axis, k in zip(axes[:, 0], experts, strict=True):
         axis.fill_between(steps, memberships[:, k], color=paint[k], alpha=0.25, linewidth=0)
         axis.plot(steps, memberships[:, k], color=paint[k], linewidth=1.2)
-        axis.set_ylabel(f"expert {k}", rotation=0, ha="right", va="center", color=paint[k])
+        axis.set_ylabel(names[k], rotation=0, ha="right", va="center", color=paint[k])
         axis.set_ylim(0, max(0.05, 1.08 * float(memberships.max())))
         axis.margins(x=0)
         grid(axis)
@@ -41,7 +43,8 @@ def membership(facts: Facts) -> Figure:
     rest, default = memberships[:, others].sum(axis=1), 1.0 - memberships.sum(axis=1)
     layers = [*(memberships[:, k] for k in named), rest, default]
     tints = [*(paint[k] for k in named), REST, DEFAULT]
-    labels = [f"expert {k}" for k in named] + ["others" if others else "", "default"]
+    names = captions(facts, LONGEST)
+    labels = [names[k] for k in named] + ["others" if others else "", "default"]
     axis.stackplot(np.arange(len(memberships)), layers, colors=tints, labels=labels, linewidth=0)
     handles = [h for h, text in zip(axis.collections, labels, strict=True) if text]
     axis.legend(handles, [t for t in labels if t], loc="center left", bbox_to_anchor=(1, 0.5))
@@ -88,7 +91,9 @@ def actions(facts: Facts) -> Figure:
         values = np.clip(expert["action"], policy["action_low"], policy["action_high"])
         axis.barh(range(len(names)), values, color=paint[expert["expert"]], height=0.62)
         axis.axvline(0, color=INK, linewidth=0.7)
-        axis.set_title(f"expert {expert['expert']}  ({expert['lead']:.0%} of steps)", fontsize=8)
+        name = captions(facts, LONGEST)[expert["expert"]]
+        gap = "\n" if expert["label"] else "  "
+        axis.set_title(f"{name}{gap}({expert['lead']:.0%} of steps)", fontsize=8)
         axis.set_yticks(range(len(names)), names)
         axis.set_xlim(-1.05 * reach, 1.05 * reach)
         grid(axis, "x")
@@ -120,7 +125,7 @@ def prototypes(facts: Facts) -> Figure:
     for axis in axes.flat[len(shown) :]:
         axis.set_axis_off()
     handles = [mpl.lines.Line2D([], [], color=paint[k], linewidth=2) for k in experts]
-    labels = [f"expert {k}" for k in experts]
+    labels = [captions(facts, LONGEST)[k] for k in experts]
     figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)))
     title = "Prototypes in the range of visited states (dark: the middle 90%)"
     if len(shown) < len(facts["features"]):
@@ -208,9 +213,10 @@ def cycle(facts: Facts) -> Figure | None:
     figure, [[axis]] = sheet(2.3)
     paint, profile = colours(facts), np.asarray(facts["cycle"]["profile"])
     phases = (np.arange(len(profile) + 1) + 0.5) / len(profile)
+    names = captions(facts, LONGEST)
     for k in chosen(facts, 10):
         around = np.append(profile[:, k], profile[0, k])
-        axis.plot(phases, around, color=paint[k], label=f"expert {k}", linewidth=1.5)
+        axis.plot(phases, around, color=paint[k], label=names[k], linewidth=1.5)
     title = (
         f"One cycle of {facts['cycle']['period']:.1f} steps, mean of {facts['cycle']['n_cycles']}"
     )

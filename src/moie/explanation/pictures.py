@@ -21,7 +21,9 @@ class Pictures:
 
     problem: str | None = None  # why there are no pictures
     replays: dict[int, Replay] = field(default_factory=dict)
-    """How well the replay of each expert's prototype agrees."""
+    """How well the replay of each prototype agrees, or that of the nearest visited state."""
+    origins: set[int] = field(default_factory=set)
+    """Experts whose replay led to where their prototype was visited."""
     are_set: bool = False  # the simulator was put into their states, not brought there by actions
     strips: dict[int, images.Film] = field(default_factory=dict)
     video: images.Film | None = None
@@ -32,13 +34,14 @@ class Pictures:
     @property
     def facts(self) -> dict[str, Any]:
         """How well all of it agrees, and the steps from one frame of the video to the next."""
-        differences = [replay["difference"] for replay in self.replays.values()]
+        replays = [self.replays[k] for k in self.origins]
+        differences = [replay["difference"] for replay in replays]
         return {
             "problem": self.problem,
             "applied": scenes.APPLIED,
             "are_set": self.are_set,
-            "n_replayed": len(self.replays),
-            "n_matching": sum(replay["matches"] for replay in self.replays.values()),
+            "n_replayed": len(replays),
+            "n_matching": sum(replay["matches"] for replay in replays),
             "largest_difference": max((d for d in differences if d is not None), default=None),
             "tolerance": scenes.TOLERANCE,
             "video_difference": self.video_difference,
@@ -63,18 +66,17 @@ def draw(
         for expert in facts["experts"]:
             check()
             k, nearest = expert["expert"], expert["nearest"]
-            origin = policy.origins[k]
-            expected = policy.prototypes[k]
-            if origin is None:
+            expected, arrive = policy.prototypes[k], scenes.arrival(stage, policy, k)
+            if arrive is None:
                 episode, step = episodes[nearest["episode"]], nearest["step"]
                 expected = episode.observations[step]
                 arrive = partial(stage.go_to, policy, episode.job.seed, episode.taken[:step])
-            elif origin.qpos is not None and origin.qvel is not None:
-                arrive, drawn.are_set = partial(stage.put, origin.qpos, origin.qvel), True
-            else:
-                arrive = partial(stage.go_to, policy, origin.seed, origin.actions)
+            origin = policy.origins[k]
+            drawn.are_set |= origin is not None and origin.qpos is not None
             scene = scenes.relive(stage, policy, k, arrive, expected)
             drawn.replays[k] = scene.replay
+            if origin is not None:
+                drawn.origins.add(k)
             if scene.frames:
                 drawn.strips[k] = images.strip(scene.frames, STRIPS // policy.n_experts)
                 drawn.files[f"scenes/expert-{k}.png"] = images.still(scene.frames[0])

@@ -3,12 +3,14 @@
 import math
 import shutil
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from moie.explanation.facts.schema import Pruning
 from moie.policy.base import Policy
 from moie.policy.baselines import Linear
+from moie.policy.handwork import listed
 from moie.policy.mixture import Mixture
 from moie.terminal import printable
 
@@ -65,7 +67,18 @@ def _closeness(policy: Mixture, width: int) -> list[str]:
     ]
 
 
-def _origin(policy: Mixture, k: int) -> str:
+def origin_said(policy: Mixture, k: int) -> str:
+    """Where an expert is from: a visit, or a person's hand."""
+    parts = policy.by_hand(k)
+    if "added" in parts:
+        return "made by hand"
+    if not parts:
+        return _visit(policy, k)
+    where = "" if "prototype" in parts else f"{_visit(policy, k)}, "
+    return f"{where}{' and '.join(parts)} set by hand"
+
+
+def _visit(policy: Mixture, k: int) -> str:
     origin = policy.origins[k]
     if origin is None:
         distance = policy.distances[k]
@@ -75,21 +88,31 @@ def _origin(policy: Mixture, k: int) -> str:
 
 
 def _name(policy: Mixture, k: int) -> str:
-    """An expert's number, and the one it had before others were removed."""
+    """An expert's number and label, and the number it had before others were removed."""
     pruned = policy.trained.get("pruned")
-    return f"expert {k}" + (f" (before pruning {pruned['kept'][k]})" if pruned else "")
+    before = pruned["kept"][k] if pruned else None
+    return policy.label(k) + (f" (before pruning {before})" if before is not None else "")
+
+
+def about_expert(policy: Mixture, k: int) -> str:
+    """An expert's name, its use over the last batch of its training, and its origin."""
+    use = f"leads {policy.lead[k]:.0%}, membership {policy.share[k]:.1%}, "
+    use = "" if "added" in policy.by_hand(k) else use
+    return f"{_name(policy, k)}: {use}{origin_said(policy, k)}"
 
 
 def pruning_table(pruning: Pruning) -> str:
     """Return against number of experts, and what was chosen."""
     lines = [
-        f"experts  removed  {'return, sampled':>18}  {'return, mean action':>20}  change  enough"
+        f"experts   removed  {'return, sampled':>18}  {'return, mean action':>20}  change  enough"
     ]
     for row in pruning["curve"]:
         removed = "-" if row["removed"] is None else str(row["removed"])
+        if row["heir"] is not None:
+            removed += f" to {row['heir']}"
         returns = [f"{k['return']:.1f} ± {k['error']:.1f}" for k in (row["sampled"], row["mean"])]
         lines.append(
-            f"{row['n_experts']:>7}  {removed:>7}  {returns[0]:>18}  {returns[1]:>20}  "
+            f"{row['n_experts']:>7}  {removed:>8}  {returns[0]:>18}  {returns[1]:>20}  "
             f"{row['change']:>6.1%}  {'yes' if row['within'] else 'no'}"
         )
     for other in pruning["confirmation"]:
@@ -127,12 +150,16 @@ def _legible(policy: Policy) -> Policy:
     trained = policy.trained
     if "algorithm" in trained:
         trained = trained | {"algorithm": printable(trained["algorithm"])}
+    labels: Any = {}
+    if isinstance(policy, Mixture):
+        labels = {"labels": tuple(map(printable, policy.labels))}
     return replace(
         policy,
         task=printable(policy.task),
         feature_names=tuple(map(printable, policy.feature_names)),
         action_names=tuple(map(printable, policy.action_names)),
         trained=trained,
+        **labels,
     )
 
 
@@ -168,13 +195,11 @@ def _mixture(policy: Mixture, width: int) -> str:
         *_closeness(policy, width),
     ]
     order = np.lexsort((-policy.share, -policy.lead))
-    used = [int(k) for k in order if policy.share[k] >= UNUSED]
-    unused = sorted(int(k) for k in order if policy.share[k] < UNUSED)
+    # How much an expert that a person changed is used, nobody has measured.
+    used = [int(k) for k in order if policy.share[k] >= UNUSED or policy.by_hand(k)]
+    unused = sorted(set(range(policy.n_experts)) - set(used))
     for k in used:
-        lines.append(
-            f"IF close to  # {_name(policy, k)}: leads {policy.lead[k]:.0%}, membership "
-            f"{policy.share[k]:.1%}, {_origin(policy, k)}"
-        )
+        lines.append(f"IF close to  # {about_expert(policy, k)}")
         lines += _columns(policy.feature_names, policy.prototypes[k], policy.feature_scale, width)
         lines += ["   DO", *_columns(policy.action_names, policy.actions[k], reach, width), ""]
     lines.append(f"OTHERWISE  # the default, membership {default:.1%}")
@@ -183,4 +208,11 @@ def _mixture(policy: Mixture, width: int) -> str:
         lines += ["", f"# unused (membership below 0.1%): experts {', '.join(map(str, unused))}"]
     spread = ", ".join(f"{np.exp(s):.2g}" for s in policy.log_std)
     lines += ["", f"# sampled actions add noise of standard deviation {spread}"]
-    return "\n".join(lines)
+    return "\n".join(lines + _handwork(policy))
+
+
+def _handwork(policy: Mixture) -> list[str]:
+    """What was changed by hand, for the end of the program."""
+    said = [f"#   {line}" for line in listed(policy.edits, policy.labels)]
+    title = "# changed by hand (what leads, and memberships, may be those before):"
+    return ["", title, *said] if said else []

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from moie.errors import InputError
 from moie.explanation.facts.schema import Losses, Pruning, Removal, Removed, Smaller
 from moie.policy.base import Array
+from moie.policy.handwork import kept_edits, kept_labels
 from moie.policy.mixture import Mixture
-from moie.runs.evaluation import standard_error
+from moie.runs.evaluation import paired_difference, standard_error
 
 SAME = 1e-7
 """A change of the action, as a share of its range, below which a policy is the same: single
@@ -48,6 +49,7 @@ def without(policy: Mixture, expert: int, heir: int | None) -> Mixture:
     kept = [k for k in range(policy.n_experts) if k != expert]
     rows = ("prototypes", "actions", "share", "lead", "distances")
     parts: dict[str, Any] = {name: getattr(policy, name)[kept] for name in rows}
+    parts |= {"labels": kept_labels(policy.labels, kept), "edits": kept_edits(policy.edits, kept)}
     origins = tuple(policy.origins[k] for k in kept)
     return replace(policy, **parts, weights=weights[kept], origins=origins)
 
@@ -93,16 +95,15 @@ def removals(policy: Mixture, states: Array) -> Iterator[tuple[Mixture, Removal]
 def _losses(returns: list[float], whole: list[float], loss: float) -> Losses:
     """Losses of a smaller policy, seed by seed; good enough is at most the share `loss` less, or
     less by no more than the error of the difference."""
-    lost = np.subtract(whole, returns)
-    error = standard_error(lost.tolist())
+    lost, error = paired_difference(returns, whole)
     allowed = max(loss * abs(float(np.mean(whole))), error)
     return {
         "return": float(np.mean(returns)),
         "error": standard_error(returns),
-        "loss": float(lost.mean()),
+        "loss": lost,
         "loss_error": error,
         "allowed": allowed,
-        "within": bool(lost.mean() <= allowed),
+        "within": lost <= allowed,
     }
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from moie.explanation.facts.schema import Facts
 from moie.explanation.images import COLUMNS, PER_SHEET
 from moie.explanation.pictures import Pictures
-from moie.explanation.selection import colours, varied
+from moie.explanation.selection import captions, colours, varied
 from moie.present.html import rendered
 from moie.runs.truth import SAID
 
@@ -28,6 +28,7 @@ def _player(facts: Facts, pictures: Pictures) -> Markup:
         "policy": facts["policy"],
         "order": list(paint),
         "colours": [paint[k] for k in sorted(paint)],
+        "experts": [name for _, name in sorted(captions(facts).items())],
         "fps": pictures.fps,
         "video": video and {"every": video.every, "width": video.width, "height": video.height},
         "columns": COLUMNS,
@@ -35,6 +36,14 @@ def _player(facts: Facts, pictures: Pictures) -> Markup:
     }
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))
+
+
+def _is_visited(facts: Facts) -> bool:
+    """Whether prototypes are visited states, but for those that a person made; else a gradient
+    found them."""
+    experts = facts["experts"]
+    by_hand = (not {"added", "prototype"}.isdisjoint(expert["by_hand"]) for expert in experts)
+    return any(expert["origin"] for expert in experts) or all(by_hand)
 
 
 def page(
@@ -49,7 +58,8 @@ def page(
         figures,
         js=(TEMPLATES / "report.js").read_text(),
         said=SAID[facts["truth"]["reading"]],
-        is_visited=any(expert["origin"] for expert in facts["experts"]),
+        is_visited=_is_visited(facts),
+        by_hand=any(expert["by_hand"] for expert in facts["experts"]),
         strips={e["expert"]: pictures.strips.get(e["expert"]) for e in facts["experts"]},
         video=pictures.video,
         colours=colours(facts),

@@ -3,10 +3,12 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -41,6 +43,16 @@ class Scene:
         return {"difference": self.difference, "matches": matches, "problem": self.problem}
 
 
+@dataclass(frozen=True, eq=False)
+class Stepped:
+    """What a step led to."""
+
+    state: State
+    reward: float
+    terminated: bool
+    truncated: bool
+
+
 class Lost(Exception):  # noqa: N818  not an error
     """A replay that does not get where it should; the message says why."""
 
@@ -48,27 +60,27 @@ class Lost(Exception):  # noqa: N818  not an error
 class Stage:
     """An environment of a task that draws into memory, if it can; `problem` says why not."""
 
-    def __init__(self, task: str, size: tuple[int, int]):
+    def __init__(self, task: str | EnvSpec, size: tuple[int, int]):
         self.problem: str | None = None
         self._size, self._first = size, (0, 0)
         try:
-            self._env = tasks.make(task, render_mode="rgb_array")
-            _point_camera(self._env, size)
+            self.env = tasks.make(task, render_mode="rgb_array")
+            _point_camera(self.env, size)
         except InputError as error:
-            self._env = tasks.make(task)
+            self.env = tasks.make(task)
             self.problem = str(error)
 
     @property
     def fps(self) -> float:
         """Steps per second, as the environment says."""
-        return float(self._env.metadata.get("render_fps") or 30.0)
+        return float(self.env.metadata.get("render_fps") or 30.0)
 
     def __enter__(self) -> "Stage":
         return self
 
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(Exception):  # a viewer that never opened may fail to close
-            self._env.close()
+            self.env.close()
 
     def picture(self) -> list[Frame]:
         """A picture of the present state, or none where it cannot be drawn. All pictures of a stage
@@ -76,7 +88,7 @@ class Stage:
         if self.problem is not None:
             return []
         try:
-            drawn: Any = self._env.render()
+            drawn: Any = self._drawn()
             if drawn is None or np.ndim(drawn) != 3:
                 raise ValueError("render() returns no picture")
             if np.shape(drawn)[2] == 1:  # grey
@@ -90,14 +102,29 @@ class Stage:
             self.problem = f"it cannot be drawn here: {reason}"
             return []
 
-    def step(self, policy: Mixture, action: Any) -> tuple[State, bool]:
-        """One step of an action in the policy's units: the state, and whether the episode is
-        over."""
-        space = self._env.action_space
+    def _drawn(self) -> Any:
+        """The simulator's picture."""
+        return self.env.render()
+
+    def begin(self, seed: int) -> State:
+        """Start an episode; its first state."""
+        with _faults_named():
+            observation, _ = self.env.reset(seed=seed)
+            return np.array(observation, dtype=np.float64).ravel()
+
+    def act(self, policy: Mixture, action: Any) -> Stepped:
+        """One step of an action in the policy's units."""
+        space = self.env.action_space
         given = policy.clipped(action).reshape(policy.action_shape).astype(space.dtype)
         with _faults_named():
-            observation, _, terminated, truncated, _ = self._env.step(given)
-            return np.asarray(observation, dtype=np.float64).ravel(), bool(terminated or truncated)
+            observation, reward, terminated, truncated, _ = self.env.step(given)
+            state = np.array(observation, dtype=np.float64).ravel()
+            return Stepped(state, float(reward), bool(terminated), bool(truncated))
+
+    def step(self, policy: Mixture, action: Any) -> tuple[State, bool]:
+        """The same: the state, and whether the episode is over."""
+        led = self.act(policy, action)
+        return led.state, led.terminated or led.truncated
 
     def go_to(self, policy: Mixture, seed: int, actions: Any) -> State:
         """Repeat the beginning of an episode; the state it leads to."""
@@ -108,8 +135,8 @@ class Stage:
         """Set the state of MuJoCo; what is observed there. Contact forces follow from the step
         before, which is not known: they are NaN."""
         with _faults_named():
-            self._env.reset(seed=0)
-            base: Any = self._env.unwrapped
+            self.env.reset(seed=0)
+            base: Any = self.env.unwrapped
             base.set_state(qpos, qvel)
             state = np.array(base._get_obs(), dtype=np.float64).ravel()
             state[len(state) - base.observation_structure.get("cfrc_ext", 0) :] = np.nan
@@ -117,10 +144,7 @@ class Stage:
 
     def replay(self, policy: Mixture, seed: int, actions: Any) -> Iterator[State]:
         """Repeat an episode: its first state, then the state after each action."""
-        with _faults_named():
-            observation, _ = self._env.reset(seed=seed)
-            state = np.asarray(observation, dtype=np.float64).ravel()
-        yield state
+        yield self.begin(seed)
         for count, action in enumerate(actions, 1):
             state, over = self.step(policy, action)
             if over and count < len(actions):
@@ -144,6 +168,17 @@ def _point_camera(env: gymnasium.Env, size: tuple[int, int]) -> None:
         base._render_width, base._render_height = size
         walks = hasattr(base.robot, "feet")  # or a cart on its rail, seen from the side
         base._cam_dist, base._cam_pitch = (2.3, -15) if walks else (1.7, -5)
+
+
+def arrival(stage: Stage, policy: Mixture, k: int) -> Callable[[], State] | None:
+    """What brings the simulator to where the prototype of an expert was visited; None where that
+    is not known."""
+    origin = policy.origins[k]
+    if origin is None:
+        return None
+    if origin.qpos is not None and origin.qvel is not None:
+        return partial(stage.put, origin.qpos, origin.qvel)
+    return partial(stage.go_to, policy, origin.seed, origin.actions)
 
 
 def relive(

@@ -6,6 +6,7 @@ An expert has the same colour everywhere: one of ten for the most used, grey for
 import numpy as np
 
 from moie.explanation.facts.schema import Facts
+from moie.policy.handwork import named
 from moie.present.style import PALETTE, REST
 
 
@@ -13,6 +14,14 @@ def colours(facts: Facts) -> dict[int, str]:
     """The colour of each expert, in order of use."""
     order = [expert["expert"] for expert in facts["experts"]]
     return {k: PALETTE[i] if i < len(PALETTE) else REST for i, k in enumerate(order)}
+
+
+def captions(facts: Facts, most: int | None = None) -> dict[int, str]:
+    """What each expert is called, in order of use; its label in at most so many characters."""
+    labels = {expert["expert"]: expert["label"] for expert in facts["experts"]}
+    if most is not None:
+        labels = {k: x if len(x) <= most else f"{x[: most - 1]}…" for k, x in labels.items()}
+    return {k: named(f"expert {k}", label) for k, label in labels.items()}
 
 
 def chosen(facts: Facts, most: int) -> list[int]:

@@ -24,7 +24,13 @@ from moie.present.stages import Stages
 from moie.present.style import draw_all
 from moie.rollout.episode import Episode
 from moie.runs.config import to_json
-from moie.runs.disk.directory import RunDirectory, load_policy, policy_path, versions
+from moie.runs.disk.directory import (
+    RunDirectory,
+    load_policy,
+    policy_path,
+    target_beside,
+    versions,
+)
 from moie.runs.disk.metrics import learned_steps, read
 from moie.runs.evaluation import Evaluator
 from moie.runs.truth import measure_truth
@@ -84,7 +90,7 @@ def prune_run(
 ) -> tuple[Pruning, Path]:
     """Prune a run's policy; the smaller one is a policy file beside it."""
     policy = _experts_of(load_policy(path))
-    out = _target(path, "pruned.safetensors", out)
+    out = target_beside(path, "pruned.safetensors", out)
     _check_pruned(out)
     check_writable(out)
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
@@ -101,7 +107,7 @@ def explain_run(
     file = policy_path(path)
     policy_bytes = policy_file.read(file)
     policy = _experts_of(policy_file.from_bytes(policy_bytes, file))
-    out = _target(path, "explanation", out)
+    out = target_beside(path, "explanation", out)
     check_replaceable(out, ("facts.json", "report.html"), "an explanation")
     check_writable(out)
     record = _record(path, policy, progress)
@@ -148,19 +154,14 @@ def _episodes(
     return episodes
 
 
-def _target(path: Path, name: str, out: Path | None) -> Path:
-    """The user's choice, or that name in a run directory or beside a policy file."""
-    if out is None:
-        out = path / name if path.is_dir() else path.with_name(f"{path.stem}-{name}")
-    return out.resolve() if out.is_symlink() else out
-
-
 def _check_pruned(out: Path) -> None:
     """Only a pruned policy may be replaced."""
     if not out.exists():
         return
     with contextlib.suppress(InputError):
-        if out.is_file() and "pruned" in policy_file.load_file(out).trained:
+        policy = policy_file.load_file(out)
+        is_by_hand = isinstance(policy, Mixture) and policy.edits
+        if "pruned" in policy.trained and not is_by_hand:
             return
     raise InputError(f"{out} exists and is not a pruned policy; choose another --out")
 

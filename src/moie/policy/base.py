@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moie.errors import InputError
+from moie.policy.handwork import expert_name
 from moie.policy.observation import rows_of
 from moie.terminal import printable
 
@@ -48,19 +49,26 @@ class Explanation:
     nearest: int
     differences: tuple[tuple[str, float], ...]
     """State minus nearest prototype by feature name, the largest contribution first."""
+    labels: tuple[str, ...] = ()
+    """What a person calls each expert, by its number; empty if nobody named any."""
+
+    def _name(self, k: int) -> str:
+        return printable(expert_name(k, self.labels))
 
     def __str__(self) -> str:
         lines = [f"action {np.array2string(self.action, precision=3)}"]
         rows = zip(self.experts, self.memberships, self.distances, strict=True)
+        shown = [row for row in rows if row[1] > 5e-4]
+        wide = max([len("expert 999"), *(len(self._name(k)) for k, _, _ in shown)])
         lines += [
-            f"  expert {k:<3d} membership {m:6.1%}  distance {d:.3g}"
-            for k, m, d in rows
-            if m > 5e-4
+            f"  {self._name(k):<{wide}} membership {m:6.1%}  distance {d:.3g}" for k, m, d in shown
         ]
-        lines.append(f"  default    membership {self.default_share:6.1%}")
+        lines.append(f"  {'default':<{wide}} membership {self.default_share:6.1%}")
         some = self.differences[:4]
         differs = ", ".join(f"{printable(name)} {value:+.3g}" for name, value in some)
-        lines.append(f"nearest prototype: expert {self.nearest}; the state differs by {differs}")
+        lines.append(
+            f"nearest prototype: {self._name(self.nearest)}; the state differs by {differs}"
+        )
         return "\n".join(lines)
 
 
@@ -137,8 +145,8 @@ class Policy(abc.ABC):
         )
 
     @cached_property
-    def _double_bounds(self) -> tuple[Array, Array]:
-        """The same bounds in double precision."""
+    def bounds(self) -> tuple[Array, Array]:
+        """What actions are clipped to: the same bounds in double precision."""
         low, high = self._single_bounds
         return low.astype(np.float64), high.astype(np.float64)
 
@@ -146,7 +154,7 @@ class Policy(abc.ABC):
         """Actions as the environment receives them."""
         given = np.asarray(actions)
         # Bounds of the same type: to mix them is slower, to round first might overflow.
-        low, high = self._single_bounds if given.dtype == np.float32 else self._double_bounds
+        low, high = self._single_bounds if given.dtype == np.float32 else self.bounds
         return np.minimum(np.maximum(given, low), high).astype(np.float32, copy=False)
 
     @cached_property

@@ -12,6 +12,7 @@ import numpy as np
 from moie.errors import shortened
 from moie.policy.base import Origin, Policy
 from moie.policy.baselines import Linear, Network
+from moie.policy.handwork import DEEPEST, check_edits, check_labels, depth
 from moie.policy.mixture import Mixture
 from moie.policy.observation import LARGEST
 
@@ -29,17 +30,21 @@ FACTOR = 1e30
 """Positive factors lie between this and its inverse."""
 LARGEST_STATE = 1000
 """Numbers of a simulator's state."""
-DEEPEST = 20
-"""Levels of lists and dictionaries inside each other."""
 _LIMITS: dict[str, tuple[float, float]] = {
     "feature_scale": (1 / FACTOR, FACTOR),
     "metric": (1 / FACTOR, FACTOR),
+    "temperature": (1 / FACTOR, FACTOR),
     "log_std": (-math.log(LARGEST), math.log(LARGEST)),
     "weights": (0.0, LARGEST),
     "distances": (0.0, LARGEST),
     "share": (0.0, 1.001),  # a mean in single precision may be above one
     "lead": (0.0, 1.001),
 }
+
+
+def limits(name: str) -> tuple[float, float]:
+    """The smallest and the largest number that an array may hold."""
+    return _LIMITS.get(name, (-LARGEST, LARGEST))
 
 
 def text(value: Any, what: str) -> str:
@@ -132,7 +137,7 @@ def _check_array(name: str, array: np.ndarray, shape: tuple[int, ...], dtype: ty
         raise ValueError(f"{name} is of type {array.dtype}, expected {np.dtype(dtype)}")
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
-    low, high = map(np.float64, _LIMITS.get(name, (-LARGEST, LARGEST)))
+    low, high = map(np.float64, limits(name))
     bad = array[~((array >= low) & (array <= high))]
     if bad.size:
         raise ValueError(f"{name} holds {bad[0]}, expected numbers from {low:.4g} to {high:.4g}")
@@ -161,7 +166,7 @@ def _check_trained(policy: Policy) -> None:
     text(trained.get("algorithm", "moie"), "trained algorithm")
     if trained.get("seed") is not None:
         _whole(trained["seed"], "trained seed")
-    if _depth(trained) > DEEPEST:
+    if depth(trained) > DEEPEST:
         raise ValueError(f"trained is nested more than {DEEPEST} deep")
     pruned = trained.get("pruned")
     if pruned is not None and isinstance(policy, Mixture):
@@ -169,13 +174,8 @@ def _check_trained(policy: Policy) -> None:
         if not isinstance(kept, list) or len(kept) != policy.n_experts:
             raise ValueError(f"pruned is {shortened(pruned)}, expected the experts that were kept")
         for k in kept:
-            _whole(k, "an expert that was kept")
-
-
-def _depth(value: Any) -> int:
-    """The depth of nested values; one for a value that holds no others."""
-    inner = value.values() if isinstance(value, dict) else value
-    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 1
+            if k is not None:  # one that was made by hand
+                _whole(k, "an expert that was kept")
 
 
 def check(policy: Policy) -> None:
@@ -191,4 +191,6 @@ def check(policy: Policy) -> None:
         raise ValueError(f"action {bad} ranges from {bounds}, expected the lower bound first")
     if isinstance(policy, Mixture):
         _check_origins(policy)
+        check_labels(policy.labels, policy.n_experts)
+        check_edits(policy.edits, policy.n_experts)
     _check_trained(policy)

@@ -25,6 +25,8 @@ DIGEST = "sha256"
 """Name of the digest of all but `NAMES`, which a person may change. Files of earlier versions have
 none."""
 NAMES = ("task", "feature_names", "action_names")
+HANDWORK = ("labels", "edits")
+"""What a person gave to a mixture."""
 KINDS = {"mixture": Mixture, "network": Network, "linear": Linear}
 
 
@@ -49,6 +51,8 @@ def to_bytes(policy: Policy) -> bytes:
         header["origins"] = [notes.get(k) for k in range(len(policy.origins))]
         for k, one in known.items():
             tensors |= check.origin_layout(one, k)
+        # Only where a person gave them: other policies keep their bytes.
+        header |= {name: getattr(policy, name) for name in HANDWORK if getattr(policy, name)}
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     header[DIGEST] = _digest(header, tensors)
     # One entry: the order of several would differ from file to file.
@@ -108,6 +112,7 @@ def _parts(kind: str, header: dict, tensors: dict[str, np.ndarray]) -> dict[str,
             "metric": tensors.get("metric"),
             "temperature": check.factor(header["temperature"], "temperature"),
             "origins": origins,
+            **{name: _tuple(header.get(name, [])) for name in HANDWORK},
         }
     if kind == "network":
         layers = range(max(1, sum(name.startswith("matrix_") for name in tensors)))
@@ -116,6 +121,11 @@ def _parts(kind: str, header: dict, tensors: dict[str, np.ndarray]) -> dict[str,
             "biases": tuple(tensors[f"bias_{layer}"] for layer in layers),
         }
     return {"matrix": tensors["matrix"]}
+
+
+def _tuple(value: Any) -> Any:
+    """A list as a tuple; `check` refuses anything else."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _policy(content: bytes) -> Policy:

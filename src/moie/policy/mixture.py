@@ -3,12 +3,14 @@ together."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from moie.errors import InputError
 from moie.policy.base import Array, Explanation, Origin, Policy
+from moie.policy.handwork import expert_name, hand_parts
 from moie.policy.observation import rows_of
 
 HELD = 4_000_000
@@ -35,10 +37,23 @@ class Mixture(Policy):
     distances: Array
     """(K,): from each prototype to the nearest state of that batch, in scaled features; zero where
     prototypes are visited states."""
+    labels: tuple[str, ...] = ()
+    """What a person calls each expert, "" for one without a name; empty if nobody named any."""
+    edits: tuple[dict[str, Any], ...] = ()
+    """What was changed by hand since training, in that order: see `policy.handwork`."""
 
     @property
     def n_experts(self) -> int:
         return len(self.weights)
+
+    def label(self, k: int) -> str:
+        """What an expert is called wherever a person reads of it: its number, and its label."""
+        return expert_name(k, self.labels)
+
+    def by_hand(self, k: int) -> tuple[str, ...]:
+        """The parts of an expert that a person set: "added" (all of it), "prototype", "action",
+        "weight"."""
+        return hand_parts(self.edits, k)
 
     def _size(self) -> str:
         return f"{self.n_experts} experts, {super()._size()}"
@@ -113,9 +128,9 @@ class Mixture(Policy):
         total = np.exp((difference * difference).dot(self._rates)).dot(self._weighted)
         return self.default_action + total[:-1] / (total[-1] + 1.0)
 
-    def without_origins(self) -> "Policy":
+    def without_origins(self) -> "Mixture":
         """The same policy for acting alone: origins are most of its size."""
-        return replace(self, origins=(None,) * self.n_experts)
+        return replace(self, origins=(None,) * self.n_experts, edits=())
 
     def explain(self, observation: ArrayLike) -> Explanation:
         """Memberships, default share and nearest prototypes in one state."""
@@ -139,4 +154,5 @@ class Mixture(Policy):
             distances=tuple(float(distances[k]) for k in order),
             nearest=nearest,
             differences=tuple((self.feature_names[i], float(difference[i])) for i in by_size),
+            labels=self.labels,
         )

@@ -28,13 +28,15 @@ LARGEST = 4_000_000
 """Numbers that are held at once while blends are computed."""
 
 
+def inside(policy: Mixture, actions: Array) -> NDArray[np.bool_]:
+    """Which components of some actions (K, A) lie in the action space, up to single precision."""
+    slack = 1e-6 * (policy.action_high - policy.action_low)
+    return (actions >= policy.action_low - slack) & (actions <= policy.action_high + slack)
+
+
 def in_range(policy: Mixture) -> float:
     """Share of experts whose action lies in the action space, up to single precision."""
-    slack = 1e-6 * (policy.action_high - policy.action_low)
-    inside = (policy.actions >= policy.action_low - slack) & (
-        policy.actions <= policy.action_high + slack
-    )
-    return float(inside.all(axis=1).mean())
+    return float(inside(policy, policy.actions).all(axis=1).mean())
 
 
 def largest_action(policy: Mixture) -> float:

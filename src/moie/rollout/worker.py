@@ -142,7 +142,7 @@ class Server:
         del self.limits[job]
 
 
-def _read(connection: Connection, inbox: SimpleQueue) -> None:
+def read_messages(connection: Connection, inbox: SimpleQueue) -> None:
     """Take in messages as they come; end the process, whatever it is doing, when they end."""
     try:
         while True:
@@ -162,7 +162,7 @@ def main() -> None:
     sys.path[:] = path
     sys.setswitchinterval(2e-4)  # seconds; the reader need not wait for an episode to end
     inbox: SimpleQueue = SimpleQueue()
-    threading.Thread(target=_read, args=(connection, inbox), daemon=True).start()
+    threading.Thread(target=read_messages, args=(connection, inbox), daemon=True).start()
     try:
         try:
             server = Server(connection, inbox, specs.unpack(spec), packaged)

@@ -22,6 +22,13 @@ def standard_error(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
+def paired_difference(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+    """The mean of `after` less `before`, taken on the same seeds, and its standard error: what
+    differs from seed to seed, but not between the two, is no part of it."""
+    differences = np.subtract(after, before)
+    return float(differences.mean()), standard_error(differences.tolist())
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Returns, lengths and distances of some episodes with one kind of actions."""
@@ -61,9 +68,14 @@ class Evaluator:
     def __init__(
         self, task: str, seed: int, workers: int, check: Callable[[], None] = lambda: None
     ):
-        with tasks.opened(task) as env:
-            self._longest, self._seed = longest_episode(env), seed
+        self._longest = tasks.spec_of(task).max_episode_steps or LONGEST
+        self._seed, self._collected = seed, 0
         self._pool = Pool(specs.pack(task), workers, check=check)
+
+    @property
+    def n_done(self) -> int:
+        """Episodes that are done, of all that were ever asked for."""
+        return self._collected + len(self._pool.outcomes)
 
     def episodes(
         self, policy: Policy, count: int, series: int = 0, kinds: Iterable[str] = tuple(KINDS)
@@ -72,7 +84,11 @@ class Evaluator:
         all_jobs = evaluation_jobs(self._seed, series, count, self._longest)
         jobs = {kind: all_jobs[kind] for kind in kinds}
         self._pool.queue(policy, [job for some in jobs.values() for job in some])
-        return {kind: self._pool.collect(some) for kind, some in jobs.items()}
+        found = {}
+        for kind, some in jobs.items():
+            found[kind] = self._pool.collect(some)
+            self._collected += len(some)
+        return found
 
     def __enter__(self) -> "Evaluator":
         return self

@@ -14,7 +14,7 @@ from moie.policy import truth
 from moie.policy.base import Policy
 from moie.policy.mixture import Mixture
 from moie.rollout.episode import Episode
-from moie.runs.evaluation import Evaluation, Evaluator, standard_error, summary
+from moie.runs.evaluation import Evaluation, Evaluator, paired_difference, summary
 
 Reading = Literal["literal", "pairs", "guide", "no", "unknown"]
 ENOUGH, HALF = 0.9, 0.5
@@ -59,9 +59,7 @@ class Truth:
     def kept(self, some: Evaluation) -> float | None:
         """Its share of what the whole policy gains over the default action; None where that gain is
         no larger than its standard error."""
-        gains = np.subtract(self.whole.returns, self.default.returns)
-        error = standard_error(gains.tolist())
-        gain = float(gains.mean())
+        gain, error = paired_difference(self.default.returns, self.whole.returns)
         if gain <= (0.0 if np.isnan(error) else error):
             return None
         return (some.mean - self.default.mean) / gain
@@ -137,7 +135,8 @@ class Measured:
 
     def __str__(self) -> str:
         count = len(self.mean.returns)
-        lines = [f"{self.task}: {count} episodes of each kind, seed {self.seed}"]
+        episodes = f"{count} episode{'s' * (count != 1)} of each kind"
+        lines = [f"{self.task}: {episodes}, seed {self.seed}"]
         lines += [_line(self.sampled), _line(self.mean)]
         return "\n".join(lines + ([] if self.truth is None else [str(self.truth)]))
 

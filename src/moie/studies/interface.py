@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,10 +49,11 @@ class StudyRuns:
         *more: str | os.PathLike[str],
         out: str | os.PathLike[str] | None = None,
         steps: int | None = None,
+        algorithms: str | Sequence[str] | None = None,
         quiet: bool = False,
     ) -> Path:
         """Compare all runs and return the path of the page that shows it. See `moie.compare`."""
-        return compare(self.path, *more, out=out, steps=steps, quiet=quiet)
+        return compare(self.path, *more, out=out, steps=steps, algorithms=algorithms, quiet=quiet)
 
 
 def _study(
@@ -154,6 +156,7 @@ def compare(
     *more: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
     steps: int | None = None,
+    algorithms: str | Sequence[str] | None = None,
     quiet: bool = False,
 ) -> Path:
     """Compare the runs of a folder, or of a file of curves, and return the path of the page.
@@ -165,6 +168,7 @@ def compare(
             is replaced.
         steps: compare after this many environment steps; default: where the shortest complete runs
             of a task end.
+        algorithms: compare only runs of these; default: all.
         quiet: show no progress.
     """
     need("pandas", "pyarrow", "scipy")
@@ -173,7 +177,15 @@ def compare(
     from moie.runs.config import whole
 
     steps = None if steps is None else whole("steps", steps)
+    algorithms = [algorithms] if isinstance(algorithms, str) else algorithms
     with stoppable() as check:
         folder = None if out is None else Path(out)
         paths = [Path(one) for one in (path, *more)]
-        return compare_runs(paths, folder, steps=steps, progress=Stages(quiet), check=check)
+        return compare_runs(
+            paths,
+            folder,
+            steps=steps,
+            algorithms=algorithms,
+            progress=Stages(quiet),
+            check=check,
+        )

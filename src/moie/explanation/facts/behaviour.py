@@ -149,6 +149,8 @@ def _expert(policy: Mixture, visited: Visited, cycle: Cycle | None, k: int) -> s
     distance = float(np.sqrt(squared[row]))
     return {
         "expert": k,
+        "label": policy.labels[k] if policy.labels else "",
+        "by_hand": list(policy.by_hand(k)),
         "weight": float(policy.weights[k]),
         "prototype": policy.prototypes[k].tolist(),
         "action": policy.actions[k].tolist(),

@@ -33,6 +33,8 @@ class Expert(TypedDict):
     """One expert, and its use over the visited states."""
 
     expert: int
+    label: str  # what a person calls it; empty if nobody named it
+    by_hand: list[str]  # parts that a person set: "added", "prototype", "action", "weight"
     weight: float
     prototype: list[float]
     action: list[float]

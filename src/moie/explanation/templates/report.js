@@ -2,7 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("facts").textContent);
   const $ = (id) => document.getElementById(id);
-  const { shown, policy, colours, order, fps, video, columns, perSheet } = data;
+  const { shown, policy, colours, experts, order, fps, video, columns, perSheet } = data;
   const { memberships, leader, nearest, actions, nearest_distance: distance } = shown;
   const { action_names: names, action_low: low, action_high: high } = policy;
   const last = memberships.length - 1;
@@ -66,7 +66,7 @@
     members.forEach((row, i) => {
       const isDefault = i === members.length - 1;
       const k = sorted[i], value = isDefault ? rest : now[k];
-      row.name.textContent = isDefault ? "default" : "expert " + k;
+      row.name.textContent = isDefault ? "default" : experts[k];
       row.fill.style.cssText = `left:0;width:${100 * Math.max(0, value)}%;background:${isDefault ? "var(--soft)" : colours[k]}`;
       row.value.textContent = percent(Math.max(0, value));
     });
@@ -79,12 +79,12 @@
       row.value.textContent = actions[step][i].toFixed(2);
     });
     const k = leader[step];
-    said = rest > now[k] ? `default, then expert ${k}` : `expert ${k} leads`;
+    said = rest > now[k] ? `default, then ${experts[k]}` : `${experts[k]} leads`;
     $("now-step").textContent = step;
     $("now-leader").textContent = said;
     $("now-swatch").style.background = colours[k];
     $("now-leader").dataset.expert = k;
-    $("now-nearest").textContent = `nearest prototype: expert ${nearest[step]}, ${distance[step].toFixed(2)} away`;
+    $("now-nearest").textContent = `nearest prototype: ${experts[nearest[step]]}, ${distance[step].toFixed(2)} away`;
   };
 
   const show = (to) => {

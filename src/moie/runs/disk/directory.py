@@ -28,6 +28,7 @@ from moie.files import (
 from moie.policy import file as policy_file
 from moie.policy.base import Policy
 from moie.runs.config import RunConfig, from_json, to_json
+from moie.zoo import catalogue as zoo
 
 FORMAT = "moie-run"
 LARGEST = 2**24
@@ -60,6 +61,11 @@ def _run_json(
 ) -> bytes:
     facts = {"versions": started_with, "host": started_on}
     return as_json({"format": FORMAT, "config": to_json(config), **facts})
+
+
+def new_run(config: RunConfig) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Files and empty folders of a run that has learned nothing yet."""
+    return {"run.json": _run_json(config, versions(), host())}, ("checkpoints",)
 
 
 def present(checkpoints: Path) -> list[Path]:
@@ -98,8 +104,7 @@ class RunDirectory:
         """Make a new run, which appears as a whole; an existing one is never overwritten."""
         cls.check_free(path)
         try:
-            content = _run_json(config, versions(), host())
-            write_folder(path, {"run.json": content}, folders=("checkpoints",))
+            write_folder(path, *new_run(config))
         except InputError:
             cls.check_free(path)  # another process may have been faster
             raise
@@ -217,7 +222,16 @@ class RunDirectory:
 
 
 def policy_path(path: str | os.PathLike[str]) -> Path:
-    """The policy file of a run directory, or the file itself."""
+    """The policy file of a run directory or of a name such as "zoo:hopper", or the file itself."""
+    if zoo.is_named(path):
+        # The shell's ./zoo:hopper comes without its first two characters: it must not be taken
+        # for the zoo's.
+        if os.path.lexists(path):
+            raise FileError(
+                f"{os.fspath(path)!r} is a file in the current folder, and how policies of the zoo "
+                "are named: give the file's full path, or rename it"
+            )
+        return zoo.find(path).file
     path = Path(path)
     if not path.exists():
         raise FileError(f"there is no run or policy file at {path}")
@@ -233,5 +247,14 @@ def policy_path(path: str | os.PathLike[str]) -> Path:
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
-    """A policy from a run directory or from a policy file."""
+    """A policy from a run directory, from a policy file or from the zoo."""
     return policy_file.load_file(policy_path(path))
+
+
+def target_beside(path: Path, name: str, out: Path | None) -> Path:
+    """The user's choice, or that name in a run directory or beside a policy file; what is about a
+    policy of the zoo goes into the current folder."""
+    if out is None:
+        file = zoo.local(path)
+        out = path / name if path.is_dir() else file.with_name(f"{file.stem}-{name}")
+    return out.resolve() if out.is_symlink() else out

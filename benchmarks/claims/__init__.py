@@ -1,0 +1,1 @@
+"""What the published runs say of the paper's claims: `python -m benchmarks.claims`."""

@@ -1,0 +1,98 @@
+"""Tables of pages that are made of the published files: everything else on them is written by hand.
+
+A table is found by its head; its rows are replaced.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.claims.evidence import Evidence
+from benchmarks.claims.measure import POLICIES
+
+import moie
+from moie.comparison.facts.schema import Estimate, Result
+from moie.environments.catalogue import TASKS
+from moie.policy.mixture import Mixture
+
+ROOT = Path(__file__).parents[2]
+HEAD = ("task", "learner", "parameters", "seeds", "return, sampled actions", "return, mean action")
+WALKED = (*HEAD, "distance [m]")
+COMMANDS = ("policy", "steps", "command")
+SHORT = {task.id: task.short for task in TASKS}
+
+Rows = list[list[str]]
+
+
+def rounded(one: Estimate | None, digits: int = 0) -> str:
+    """Mean and half of its interval."""
+    if one is None:
+        return "-"
+    numbers = [value for value in (one["mean"], one["half"]) if value is not None]
+    return " ± ".join(f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}") for value in numbers)
+
+
+def _cells(one: Result) -> list[str]:
+    final = one["final"]
+    return [
+        one["task"],
+        one["learner"],
+        str(one["parameters"]),
+        str(one["n"]),
+        rounded(final["return_sampled"]),
+        rounded(final["return_mean"]),
+        rounded(final["distance_sampled"], 1),
+    ]
+
+
+def returns(evidence: Evidence, study: str, n_columns: int) -> Rows:
+    """The final returns of a study."""
+    return [_cells(one)[:n_columns] for one in evidence[study].facts["results"]]
+
+
+def command(file: Path) -> list[str]:
+    """A policy file, its steps, and the command that makes it."""
+    policy = moie.load(file)
+    trained = policy.trained
+    size = f" --experts {policy.n_experts}" if isinstance(policy, Mixture) else ""
+    words = (
+        f"`moie train {SHORT[policy.task]} --algorithm {trained['algorithm']}{size} "
+        f"--iterations {trained['iterations']} --seed {trained['seed']}`"
+    )
+    return [file.stem, f"{trained['steps']:,}", words]
+
+
+def with_rows(text: str, head: Sequence[str], rows: Rows) -> str:
+    """The page with these rows below that head; ValueError where it has none."""
+    lines = text.splitlines()
+    first = lines.index(f"| {' | '.join(head)} |") + 2
+    last = first
+    while last < len(lines) and lines[last].startswith("|"):
+        last += 1
+    made = [f"| {' | '.join(cells)} |" for cells in rows]
+    return "\n".join([*lines[:first], *made, *lines[last:]]) + "\n"
+
+
+def _root(text: str, evidence: Evidence) -> str:
+    return with_rows(text, HEAD, returns(evidence, "paper-small", len(HEAD)))
+
+
+def _results(text: str, evidence: Evidence) -> str:
+    return with_rows(
+        _root(text, evidence), WALKED, returns(evidence, "paper-locomotion", len(WALKED))
+    )
+
+
+def _policies(text: str, evidence: Evidence) -> str:
+    return with_rows(text, COMMANDS, [command(file) for file in files()])
+
+
+def files() -> list[Path]:
+    """The published policies of the paper's learners."""
+    return sorted(POLICIES.glob("*.safetensors"))
+
+
+PAGES: dict[Path, Callable[[str, Evidence], str]] = {
+    ROOT / "README.md": _root,
+    ROOT / "docs" / "results" / "README.md": _results,
+    POLICIES / "README.md": _policies,
+}

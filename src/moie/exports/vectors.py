@@ -1,0 +1,73 @@
+"""Test vectors: observations, and the actions that an export has to give for them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from moie.errors import InputError
+from moie.exports.description import SINGLE, Description, Experts, Layers, Real
+from moie.policy.base import Array
+
+SOME = 8
+MOST_CENTRES = 16
+FAR = 1e6
+MOST_RANGE = 1e4
+"""An action range counts as at most so many times the largest action: of an action space that is as
+good as unbounded, every error would be a small share."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Observations that single precision holds exactly, so that every target sees the same."""
+
+    observations: Array
+    actions: Array
+    range: Array
+    """(A,): what errors are compared with: the action range, or less where hardly any of it is
+    used; one for an action that has one value only."""
+    tolerance: float
+    """The largest error of an action, as a share of the action range."""
+
+
+def vectors_of(description: Description, real: Real, tolerance: float) -> Vectors:
+    """The vectors of an export that computes in this precision; InputError if that is too coarse
+    for the policy."""
+    observations = _observations(description)
+    actions = description.act(observations)
+    vectors = Vectors(observations, actions, _range(description, actions), tolerance)
+    error = np.abs(description.act(vectors.observations, real) - vectors.actions) / vectors.range
+    if not error.max() <= vectors.tolerance:  # NaN neither
+        raise InputError(
+            f"single precision changes the policy's actions by {error.max():.1g} of their range, "
+            f"expected at most {vectors.tolerance:g}: export with --precision double"
+        )
+    return vectors
+
+
+def _range(description: Description, actions: Array) -> Array:
+    span = description.high - description.low
+    largest = MOST_RANGE * np.abs(actions).max(axis=0)
+    wide = (span > largest) & (largest > 0)
+    return np.where(wide, largest, np.where(span > 0, span, 1.0))
+
+
+def _observations(description: Description) -> Array:
+    """Zeros, what the policy knows best, states between and around these, and some far away."""
+    rng = np.random.default_rng(0)
+    centres, spread = _known(description, rng)
+    first, second = rng.integers(len(centres), size=(2, SOME))
+    share = rng.uniform(size=(SOME, 1))
+    between = share * centres[first] + (1 - share) * centres[second]
+    around = centres[first] + spread * rng.normal(size=(SOME, len(spread)))
+    far = centres[second] + FAR * rng.choice([-1.0, 0.0, 1.0], size=(SOME, len(spread)))
+    rows = np.concatenate([np.zeros((1, len(spread))), centres, between, around, far])
+    return np.clip(rows, -SINGLE.max, SINGLE.max).astype(np.float32).astype(np.float64)
+
+
+def _known(description: Description, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Observations to start from, and how far from them the action changes."""
+    if isinstance(description, Experts):
+        return description.prototypes[:MOST_CENTRES], description.scale
+    assert isinstance(description, Layers)
+    mean, scale = description.mean, description.scale
+    return mean + scale * rng.normal(size=(SOME, len(mean))), scale

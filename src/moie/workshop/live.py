@@ -1,0 +1,144 @@
+"""A live episode: the simulator and a policy that may change between any two steps."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from moie.environments import tasks
+from moie.explanation.scenes import Frame, Stage, State
+from moie.policy.mixture import Mixture
+from moie.workshop.push import SECONDS, Pusher, pusher
+
+MOST_TRAIL = 2000
+"""Steps that are remembered for the next picture."""
+DEFAULT = -1
+"""Stands for the default, in place of an expert, where it leads."""
+
+
+def _by_key(ids: Sequence[int], values: Sequence[float]) -> dict[str, float]:
+    """A number for each expert, by its id: JSON has only texts as keys."""
+    return {str(k): value for k, value in zip(ids, values, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class Acting:
+    """A policy, which version of it this is, and the ids of its experts."""
+
+    policy: Mixture
+    version: int
+    ids: tuple[int, ...]
+
+    def explained(self, state: State) -> dict[str, Any]:
+        """Why it does what in a state; experts by their ids."""
+        why = self.policy.explain(state.reshape(self.policy.observation_shape))
+        ids = [self.ids[k] for k in why.experts]
+        is_led = why.memberships[0] >= why.default_share
+        return {
+            "memberships": _by_key(ids, why.memberships),
+            "default": why.default_share,
+            "action": why.action.tolist(),
+            "distances": _by_key(ids, why.distances),
+            "nearest": self.ids[why.nearest],
+            "leader": ids[0] if is_led else DEFAULT,
+        }
+
+
+@dataclass
+class Live:
+    """One environment, stepped by whatever policy is set."""
+
+    stage: Stage
+    acting: Acting
+    sampled: bool = False
+    seed: int = 0
+    episode: int = -1
+    step: int = 0
+    total: float = 0.0
+    reward: float = 0.0
+    taken: list[float] | None = None
+    over: str | None = None
+    trail: list[dict[str, Any]] = field(default_factory=list)
+    _push: tuple[str, float] | None = None
+    _push_left: int = 0
+    _pusher: Pusher | None = None
+
+    def __post_init__(self) -> None:
+        self.begin(self.seed)
+
+    def begin(self, seed: int) -> None:
+        """Start an episode."""
+        self.state = self.stage.begin(seed)
+        self.seed, self.episode, self.step = seed, self.episode + 1, 0
+        self.total = self.reward = 0.0
+        self.taken, self.over, self._push_left = None, None, 0
+        self._noise = np.random.default_rng(seed)
+        self._start = tasks.position(self.stage.env)
+        self._pusher = pusher(self.stage.env)
+        self.trail = []
+        self._note(False)
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The directions in which the robot can be pushed."""
+        return () if self._pusher is None else tuple(self._pusher.directions)
+
+    def push(self, direction: str, strength: float) -> None:
+        """Push the robot, from the next step on."""
+        self._push = direction, strength
+        self._push_left = max(1, round(SECONDS * self.stage.fps))
+
+    def advance(self) -> None:
+        """One step."""
+        policy, pushed = self.acting.policy, self._push_left > 0
+        action = policy.mean_of(self.state)
+        if self.sampled:
+            action = action + self._noise.standard_normal(len(action)) * np.exp(policy.log_std)
+        if pushed and self._pusher is not None and self._push is not None:
+            self._pusher.push(*self._push)
+        led = self.stage.act(policy, action)
+        if pushed and self._pusher is not None:
+            self._pusher.release()
+            self._push_left -= 1
+        self.taken = policy.clipped(action).tolist()
+        self.state, self.reward = led.state, led.reward
+        self.step, self.total = self.step + 1, self.total + led.reward
+        if led.terminated or led.truncated:
+            self.over = "terminated" if led.terminated else "truncated"
+        self._note(pushed)
+
+    def _note(self, pushed: bool) -> None:
+        memberships = self.acting.policy.memberships(self.state[None, :])[0]
+        said = _by_key(self.acting.ids, memberships.round(4).tolist())
+        mark = {"step": self.step, "version": self.acting.version, "m": said, "pushed": pushed}
+        self.trail = [*self.trail[-MOST_TRAIL:], mark]
+
+    def header(self) -> dict[str, Any]:
+        """All that belongs to a picture of the present state."""
+        at = tasks.position(self.stage.env)
+        walked = None if at is None or self._start is None else at - self._start
+        return {
+            "type": "frame",
+            "version": self.acting.version,
+            "episode": self.episode,
+            "seed": self.seed,
+            "step": self.step,
+            "return": self.total,
+            "reward": self.reward,
+            "state": self.state.tolist(),
+            **self.acting.explained(self.state),
+            "taken": self.taken,
+            "over": self.over,
+            "pushed": self._push_left > 0,
+            "position": walked,
+        }
+
+
+def jpeg(frame: Frame) -> bytes:
+    """A picture, encoded in little time."""
+    file = io.BytesIO()
+    Image.fromarray(frame).save(file, "JPEG", quality=82)
+    return file.getvalue()
