@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +67,12 @@ class Page(Opened):
         self.context.close()
 
     def until(self, condition: str) -> None:
-        self.page.wait_for_function(condition, timeout=30_000)
+        """Wait for a condition. Playwright's own way evaluates texts inside the page, which the
+        page's Content-Security-Policy forbids."""
+        deadline = time.monotonic() + 30.0
+        while not self.page.evaluate(condition):
+            assert time.monotonic() < deadline, condition
+            self.page.wait_for_timeout(20)
 
     def frame(self) -> dict[str, Any]:
         return self.page.evaluate("window.studio.frame")

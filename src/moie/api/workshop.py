@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import webbrowser
 from pathlib import Path
 
 from moie.api.policies import find_task, load
@@ -69,6 +68,8 @@ def studio(
     say(f"studio: {server.address}")
     say("Ctrl-C ends it; nothing is written before you press Save")
     if browser:
+        import webbrowser  # starts processes: policies can be loaded where that is impossible
+
         webbrowser.open(server.address)
     server.serve()
     say("studio closed")
