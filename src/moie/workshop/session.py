@@ -5,6 +5,7 @@ import contextlib
 import json
 import struct
 import time
+from base64 import b64encode
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -65,7 +66,7 @@ class Opened:
             "default_action": policy.default_action.tolist(),
             "fps": None,  # the simulator tells it, and the pushes, when it is ready
             "pushes": [],
-            "folder": str(self.out.parent),
+            "folder": str(self.out.parent.resolve()),
             "name": self.out.stem,
             "seed": self.seed,
             "episodes": self.episodes,
@@ -109,6 +110,7 @@ class Session:
         self.visited = questions.Visited.of(self.opened.policy)
         self.seed = self.opened.seed
         self.state: np.ndarray | None = None
+        self._picture = b""  # of that state
         self._crashes: deque[float] = deque(maxlen=MOST_CRASHES)
         self._outbox: asyncio.Queue[Message | bytes] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
@@ -200,6 +202,7 @@ class Session:
             return
         self.state, self.seed = np.array(header["state"], dtype=np.float64), header["seed"]
         self.visited.add(self.state)
+        self._picture = content[4 + size :] or self._picture
         self.tell(content)
 
     def _gone(self, reason: str) -> None:
@@ -309,8 +312,11 @@ class Session:
             raise InputError("there is no state yet; wait for the simulator")
         k = self.bench.add(self.state)
         self._changed()
-        text = "made by hand at the present state"
-        self.tell({"type": "portrait", "id": k, "image": None, "problem": text})
+        image = f"data:image/jpeg;base64,{b64encode(self._picture).decode()}"
+        portrait = {"type": "portrait", "id": k, "image": image, "problem": None}
+        if not self._picture:
+            portrait |= {"image": None, "problem": "made by hand at the present state"}
+        self.tell(portrait)
 
     async def _on_undo(self) -> None:
         self.bench.undo()

@@ -36,6 +36,8 @@ CREDIT = 2
 """Pictures that may be on their way."""
 AT_THE_END = 1.0
 """Seconds for which the end of an episode is shown."""
+SETTLED = 0.5
+"""Seconds of playing before its pace is told."""
 LATE = 0.2
 """Seconds by which steps may be late before the clock is set anew: slower than real time."""
 
@@ -171,10 +173,10 @@ class Simulator:
     @property
     def pace(self) -> float | None:
         """Simulated seconds in a second; None while nothing moves."""
-        if not self.playing or len(self.recent) < 10:
+        if not self.playing or not self.recent or self.recent[-1] - self.recent[0] < SETTLED:
             return None
         seconds = self.recent[-1] - self.recent[0]
-        return (len(self.recent) - 1) / self.live.stage.fps / max(seconds, 1e-6)
+        return (len(self.recent) - 1) / self.live.stage.fps / seconds
 
     def show(self) -> None:
         """Send a picture, if it is time and the page takes one."""
