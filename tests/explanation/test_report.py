@@ -166,7 +166,7 @@ def test_the_page_needs_nothing_else(page: Page, explanation: Path) -> None:
 
 def test_figures_and_scenes_are_files_too(explanation: Path, facts: dict[str, Any]) -> None:
     drawn = {path.stem for path in (explanation / "figures").iterdir()}
-    assert drawn | {"cycle"} == set(FIGURES)
+    assert drawn | {"cycle"} == {*FIGURES, "rollout"}
     for name in drawn:
         assert (explanation / "figures" / f"{name}.svg").read_text().count("<svg") == 1
         assert (explanation / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
@@ -178,6 +178,24 @@ def test_figures_and_scenes_are_files_too(explanation: Path, facts: dict[str, An
     with Image.open(explanation / "scenes" / "episode.webp") as video:
         # Equal pictures one after the other are one that is shown longer.
         assert 100 < video.n_frames <= facts["scenes"]["n_frames"] == 200
+
+
+def test_a_rollout_is_drawn_below_pictures_of_those_who_lead(
+    explanation: Path, facts: dict[str, Any]
+) -> None:
+    stills = {k: (explanation / "scenes" / f"expert-{k}.png").read_bytes() for k in range(3)}
+    figure = figures.rollout(facts, stills)  # type: ignore[arg-type]  facts as they are on disk
+    assert figure is not None
+    *pictures, axis = figure.axes
+    leads = {f"expert {e['expert']}" for e in facts["experts"] if e["lead"] > 0}
+    assert {one.get_title() for one in pictures} <= leads
+    assert len(axis.lines) == len(pictures) >= 1
+    memberships = np.asarray(facts["shown"]["memberships"])
+    for line, picture in zip(axis.lines, pictures, strict=True):
+        at, shares = (np.asarray(values) for values in line.get_data())
+        k = int(picture.get_title().split()[1])
+        np.testing.assert_array_equal(shares, memberships[at.astype(int), k])
+    assert figures.rollout(facts, {}) is None  # type: ignore[arg-type]
 
 
 def test_the_same_again_is_the_same(explanation: Path, pendulum: Path, tmp_path: Path) -> None:
@@ -204,6 +222,7 @@ def test_an_environment_without_pictures_still_has_a_report(
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """They take the most time, and are the same everywhere."""
     monkeypatch.setattr(figures, "FIGURES", {})
+    monkeypatch.setattr(figures, "rollout", lambda *_: None)
 
 
 def explained(

@@ -1,14 +1,17 @@
-"""The figures, drawn from the facts alone, in one style; each as SVG, PDF and PNG."""
+"""The figures, drawn from the facts alone (one of them from pictures, too), in one style; each as
+SVG, PDF and PNG."""
 
+import io
 from collections.abc import Callable
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
 from moie.explanation.facts.schema import Facts, Kind
-from moie.explanation.selection import captions, chosen, colours, varied, window
-from moie.present.style import DEFAULT, GRID, INK, PALETTE, REST, grid, sheet
+from moie.explanation.selection import captions, chosen, colours, leading, varied, window
+from moie.present.style import DEFAULT, GRID, INK, PALETTE, REST, WIDTH, grid, sheet
 
 MOST_FEATURES = 30  # most features in one figure
 LONGEST = 20  # characters of an expert's label in a figure
@@ -31,6 +34,36 @@ def activation(facts: Facts) -> Figure:
         grid(axis)
     axes[-1, 0].set_xlabel(f"step of the episode with seed {facts['shown']['seed']}")
     figure.suptitle("Membership of experts over a rollout")
+    return figure
+
+
+def rollout(facts: Facts, stills: dict[int, bytes]) -> Figure | None:
+    """The paper's figures of gaits: prototypes as they were visited, above their memberships over
+    a rollout. `stills`: PNG pictures of prototypes; None where there are none."""
+    experts = [k for k in leading(facts, 4) if k in stills]
+    if not experts:
+        return None
+    paint, names, steps = colours(facts), captions(facts, LONGEST), window(facts, 5)
+    memberships = np.asarray(facts["shown"]["memberships"])[steps.start : steps.stop]
+    pictures = [np.asarray(Image.open(io.BytesIO(stills[k])).convert("RGB")) for k in experts]
+    tall = max(picture.shape[0] / picture.shape[1] for picture in pictures)
+    width = 0.96 * WIDTH / max(3, len(experts))
+    figure = Figure(figsize=(WIDTH, tall * width + 1.9))
+    above, below = figure.subfigures(2, 1, height_ratios=[tall * width + 0.2, 1.7])
+    for axis, k, picture in zip(
+        above.subplots(1, len(experts), squeeze=False)[0], experts, pictures, strict=True
+    ):
+        axis.imshow(picture, interpolation="antialiased")
+        axis.set_title(names[k], color=paint[k])
+        axis.set(xticks=[], yticks=[])
+        axis.spines[:].set(visible=True, color=paint[k], linewidth=2)
+    axis = below.subplots()
+    for k in experts:
+        axis.fill_between(steps, memberships[:, k], color=paint[k], alpha=0.18, linewidth=0)
+        axis.plot(steps, memberships[:, k], color=paint[k], linewidth=1.4)
+    axis.set(xlabel="step", ylabel="membership", ylim=(0, None))
+    axis.margins(x=0)
+    grid(axis)
     return figure
 
 

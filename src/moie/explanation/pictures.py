@@ -25,6 +25,7 @@ class Pictures:
     origins: set[int] = field(default_factory=set)
     """Experts whose replay led to where their prototype was visited."""
     are_set: bool = False  # the simulator was put into their states, not brought there by actions
+    stills: dict[int, bytes] = field(default_factory=dict)  # PNG files
     strips: dict[int, images.Film] = field(default_factory=dict)
     video: images.Film | None = None
     video_difference: float | None = None
@@ -79,7 +80,8 @@ def draw(
                 drawn.origins.add(k)
             if scene.frames:
                 drawn.strips[k] = images.strip(scene.frames, STRIPS // policy.n_experts)
-                drawn.files[f"scenes/expert-{k}.png"] = images.still(scene.frames[0])
+                drawn.stills[k] = images.still(scene.frames[0])
+                drawn.files[f"scenes/expert-{k}.png"] = drawn.stills[k]
                 drawn.files[f"scenes/expert-{k}.webp"] = images.animation(scene.frames, 0.16)
             done("")
         drawn.problem, drawn.fps = stage.problem, stage.fps

@@ -5,7 +5,7 @@ An expert has the same colour everywhere: one of ten for the most used, grey for
 
 import numpy as np
 
-from moie.explanation.facts.schema import Facts
+from moie.explanation.facts.schema import Expert, Facts
 from moie.policy.handwork import named
 from moie.present.style import PALETTE, REST
 
@@ -37,6 +37,21 @@ def chosen(facts: Facts, most: int) -> list[int]:
     return (picked or [facts["experts"][0]["expert"]])[:most]
 
 
+def leading(facts: Facts, most: int) -> list[int]:
+    """Experts that lead most often, none of them together with another; in the order in which they
+    come in a cycle, if there is one."""
+    by_lead = sorted(facts["experts"], key=lambda expert: -expert["lead"])
+    overlap, picked = facts["overlap"], list[Expert]()
+    for expert in by_lead:
+        others = (overlap[expert["expert"]][one["expert"]] for one in picked)
+        if expert["lead"] > 0 and max(others, default=0.0) < 0.8:
+            picked.append(expert)
+    shown = picked[:most]
+    if all(expert["phase"] is not None for expert in shown):
+        shown.sort(key=lambda expert: expert["phase"] or 0.0)
+    return [expert["expert"] for expert in shown]
+
+
 def varied(facts: Facts, most: int) -> list[int]:
     """The features in which prototypes differ most, for the range of visited states; in order."""
     at = np.asarray([expert["prototype"] for expert in facts["experts"]])
@@ -45,11 +60,11 @@ def varied(facts: Facts, most: int) -> list[int]:
     return sorted(np.argsort(-spread, kind="stable")[:most].tolist())
 
 
-def window(facts: Facts) -> range:
+def window(facts: Facts, cycles: int = 8) -> range:
     """Steps of the shown episode that can be told apart on paper, some cycles or 200: those in
     which memberships vary most."""
     length, cycle = facts["shown"]["length"], facts["cycle"]
-    wide = min(length, 200 if cycle is None else int(np.clip(8 * cycle["period"], 60, 300)))
+    wide = min(length, 200 if cycle is None else int(np.clip(cycles * cycle["period"], 60, 300)))
     memberships = np.asarray(facts["shown"]["memberships"])
     starts = range(0, length - wide + 1, 10)
     start = max(starts, key=lambda at: float(memberships[at : at + wide].var(axis=0).sum()))

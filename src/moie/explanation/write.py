@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from moie.policy import file as policy_file
 from moie.policy.base import Policy
 from moie.policy.mixture import Mixture
 from moie.present.stages import Stages
-from moie.present.style import draw_all
+from moie.present.style import draw_all, saved
 from moie.rollout.episode import Episode
 from moie.runs.config import to_json
 from moie.runs.disk.directory import (
@@ -134,6 +135,8 @@ def explain_run(
         "scenes": pictures.facts,
     }
     content, drawings = draw_all(figures.FIGURES, facts, progress, check)
+    forms = saved("rollout", partial(figures.rollout, facts, pictures.stills))
+    content |= {f"figures/rollout.{ending}": form for ending, form in forms.items()}
     programs = (program(policy, 100), None if smaller is None else program(smaller, 100))
     if smaller is not None:
         content["pruned.safetensors"] = policy_file.to_bytes(smaller)
