@@ -111,6 +111,12 @@ def test_files_that_pages_name_exist() -> None:
         assert missing == [], page
 
 
+def test_pictures_that_pages_show_exist() -> None:
+    for page in PAGES:
+        shown = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text())
+        assert [name for name in shown if not (page.parent / name).is_file()] == [], page
+
+
 # --- Python --------------------------------------------------------------------------------------
 
 
