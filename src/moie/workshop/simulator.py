@@ -78,7 +78,8 @@ class Simulator:
 
     def take(self, kind: str, *content: Any) -> None:
         """Take in one message."""
-        live, self.stale = self.live, True
+        live = self.live
+        self.stale |= kind != "seen"  # that a picture was seen is no news
         if kind == "policy":
             (live.acting,) = content
             self.last_frame = 0.0  # the next picture shows it, without delay
@@ -105,7 +106,7 @@ class Simulator:
         elif kind == "push":
             live.push(*content)
         elif kind == "seen":
-            self.credit, self.stale = min(CREDIT, self.credit + 1), False
+            self.credit = min(CREDIT, self.credit + 1)
 
     def begin(self, seed: int) -> None:
         self.live.begin(seed)
@@ -190,7 +191,8 @@ class Simulator:
             self.drawing = time.monotonic() - now
         self.frame += 1
         self.credit -= 1
-        facts = {"frame": self.frame, "same": same, "pace": self.pace, "trail": self.live.trail}
+        facts = {"frame": self.frame, "same": same, "playing": self.playing}
+        facts |= {"pace": self.pace, "trail": self.live.trail}
         self.say(self.live.header() | facts, picture)
         self.last_frame, self.stale, self.moved = now, False, False
         self.live.trail = []
