@@ -20,16 +20,17 @@ from tests.browser import SIZES, Opened, browser
 __all__ = ["browser"]
 EPISODES = 2
 NAME = "zoo:pendulum"
+WALKER = "zoo:halfcheetah-v5"
 
 
 class Served:
     """A studio in a process of its own, in an empty folder."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, name: str = NAME, episodes: int = EPISODES):
         self.folder = folder
-        words = [sys.executable, "-m", "moie", "studio", NAME, "--no-browser"]
+        words = [sys.executable, "-m", "moie", "studio", name, "--no-browser"]
         self.process = subprocess.Popen(
-            [*words, "--episodes", str(EPISODES)],
+            [*words, "--episodes", str(episodes)],
             cwd=folder,
             stdout=subprocess.PIPE,
             text=True,
@@ -40,25 +41,44 @@ class Served:
         assert found is not None
         self.address = found[0]
 
+    def end(self) -> None:
+        self.process.terminate()
+        assert self.process.wait(timeout=20) == 0
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     one = Served(tmp_path_factory.mktemp("studio"))
     yield one
-    one.process.terminate()
-    assert one.process.wait(timeout=20) == 0
-    assert one.process.stdout is not None
-    one.process.stdout.close()
+    one.end()
+
+
+@pytest.fixture
+def walker(tmp_path: Path) -> Iterator[Served]:
+    """A robot that can be pushed. One trial of it takes longer than the test that stops it."""
+    one = Served(tmp_path, WALKER, 500)
+    yield one
+    one.end()
 
 
 class Page(Opened):
     """A page of the studio that has shown something."""
 
-    def __init__(self, browser: Any, served: Served, width: int = 1440, scheme: str = "light"):
-        super().__init__(browser, width, scheme)
+    def __init__(
+        self,
+        browser: Any,
+        served: Served,
+        width: int = 1440,
+        scheme: str = "light",
+        started: str = "window.studio.frame.step > 2",
+        **options: Any,
+    ):
+        super().__init__(browser, width, scheme, **options)
         self.served = served
         self.page.goto(served.address)
-        self.until("window.studio && window.studio.frame && window.studio.frame.step > 2")
+        self.until(f"window.studio && window.studio.frame && {started}")
 
     def __enter__(self) -> "Page":
         return self
@@ -69,7 +89,7 @@ class Page(Opened):
     def until(self, condition: str) -> None:
         """Wait for a condition. Playwright's own way evaluates texts inside the page, which the
         page's Content-Security-Policy forbids."""
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + 60.0
         while not self.page.evaluate(condition):
             assert time.monotonic() < deadline, condition
             self.page.wait_for_timeout(20)
@@ -80,8 +100,11 @@ class Page(Opened):
     def pause(self) -> dict[str, Any]:
         """Pause; the frame that stays."""
         self.page.click("#play")
-        self.until("document.body.dataset.playing === 'false'")
-        self.page.wait_for_timeout(400)
+        return self.stay()
+
+    def stay(self) -> dict[str, Any]:
+        """The frame that stays, once the simulator itself has paused."""
+        self.until("document.body.dataset.playing === 'false' && !window.studio.frame.playing")
         return self.frame()
 
     def newer(self, version: int) -> dict[str, Any]:
@@ -218,7 +241,7 @@ def test_save_then_show(browser: Any, served: Served, capsys: pytest.CaptureFixt
         page.page.fill(label, "swing up")
         page.page.press(label, "Enter")
         page.until("document.getElementById('save-name').value !== ''")
-        page.page.wait_for_timeout(300)
+        page.until("document.getElementById('changes-count').textContent.startsWith('2 changes')")
         assert list(served.folder.iterdir()) == []
         page.page.fill("#save-name", "mine")
         page.page.click("#save")
@@ -249,16 +272,151 @@ def test_two_pages_do_not_disturb_each_other(browser: Any, served: Served) -> No
         other.check()
 
 
+def test_solo_redo_and_back(browser: Any, served: Served) -> None:
+    with Page(browser, served) as page:
+        version = page.pause()["version"]
+        page.page.click('[data-expert="4"] .solo')
+        version = page.newer(version)["version"]
+        weights = np.where(np.arange(policy().n_experts) == 4, policy().weights, 0.0)
+        check_explained(page, replace(policy(), weights=weights))
+        assert "9 experts silent" in page.page.inner_text("#changes-count")
+        assert "9 experts are silent" in page.page.inner_text("#save-silent")
+        page.page.click('[data-expert="4"] .solo')
+        version = page.newer(version)["version"]
+        page.slide(4, 0, 1.0)
+        version = page.newer(version)["version"]
+        page.page.keyboard.press("z")
+        version = page.newer(version)["version"]
+        check_explained(page, policy())
+        page.page.keyboard.press("Z")
+        version = page.newer(version)["version"]
+        actions = policy().actions.copy()
+        actions[4, 0] = 1.0
+        check_explained(page, replace(policy(), actions=actions))
+        assert re.search(r"from -?\d\.\d{1,4} to 1", page.page.text_content("#change-list"))
+        page.page.click("#original")
+        page.newer(version)
+        check_explained(page, policy())
+        page.check()
+
+
+def test_closeness(browser: Any, served: Served) -> None:
+    with Page(browser, served) as page:
+        version = page.pause()["version"]
+        page.page.click("#closeness summary")
+        page.page.fill('[data-exact="temperature"]', "0.5")
+        page.page.press('[data-exact="temperature"]', "Enter")
+        version = page.newer(version)["version"]
+        check_explained(page, replace(policy(), temperature=0.5))
+        page.page.fill('[data-exact="metric"][data-index="2"]', "0.25")
+        page.page.press('[data-exact="metric"][data-index="2"]', "Enter")
+        page.newer(version)
+        assert "2 changes by hand" in page.page.inner_text("#changes-count")
+        page.check()
+
+
+def test_an_expert_is_added_where_it_is_and_moved(browser: Any, served: Served) -> None:
+    with Page(browser, served) as page:
+        start = page.pause()
+        page.page.click("#add")
+        version = page.newer(start["version"])["version"]
+        card = '[data-expert="10"]'
+        page.until(f"document.querySelector('{card} .portrait img:not([hidden])') !== null")
+        assert page.frame()["distances"]["10"] == pytest.approx(0.0, abs=1e-9)
+        page.page.click(f"{card} .prototype summary")
+        field = f'{card} [data-part="prototype"][data-index="0"]'
+        shown = float(page.page.input_value(field))
+        assert shown == pytest.approx(start["state"][0], abs=1e-4)
+        page.page.fill(field, "0.5")
+        page.page.press(field, "Enter")
+        page.newer(version)
+        page.until(f"document.querySelector('{card} .portrait img').hidden")
+        assert "never visited" in page.page.inner_text(f"{card} .portrait")
+        page.page.click("#undo")
+        page.until(f"!document.querySelector('{card} .portrait img').hidden")
+        page.check()
+
+
+def test_restart_and_speed(browser: Any, served: Served) -> None:
+    with Page(browser, served) as page:
+        page.page.select_option("#speed", "4")
+        page.page.fill("#seed", "7")
+        page.page.click("#restart")
+        page.until("window.studio.frame.seed === 7 && window.studio.frame.step > 20")
+        assert page.page.inner_text("#at-seed") == "7"
+        page.page.select_option("#actions", "sampled")
+        page.until("document.querySelector('#joints .taken:not([hidden])') !== null")
+        said = page.pause()
+        assert page.page.inner_text("#return") == f"{said['return']:.1f}"
+        away = page.page.inner_text(f'#members [data-member="{said["nearest"]}"]').split()[-1]
+        assert float(away) == pytest.approx(said["distances"][str(said["nearest"])], abs=0.05)
+        page.check()
+
+
+def test_it_starts_paused_for_who_wants_little_motion(browser: Any, served: Served) -> None:
+    with Page(browser, served, started="!studio.frame.playing", reduced_motion="reduce") as page:
+        assert page.page.inner_text("#play") == "Play"
+        page.page.click("#play")
+        page.until("window.studio.frame.playing && window.studio.frame.step > 2")
+        page.check()
+
+
+def test_push_and_a_trial_that_is_stopped(browser: Any, walker: Served) -> None:
+    """The robot stays in the picture however far it goes, too."""
+    with Page(browser, walker) as page:
+        page.page.select_option("#push-direction", "backward")
+        page.page.click("#push")
+        page.until("!document.getElementById('hit').hidden")
+        page.until("document.getElementById('hit').hidden")
+        page.page.click("#try")
+        page.until("document.getElementById('try-done').textContent.includes(' of 1000 episodes')")
+        page.page.click("#stop-try")
+        page.until("document.getElementById('try-done').textContent === 'Stopped.'")
+        assert page.page.is_enabled("#try")
+        page.until("window.studio.frame.position > 15")
+        page.pause()
+        robot = """(() => {
+            const { width, height } = document.getElementById("screen");
+            const { data } = document.getElementById("screen").getContext("2d")
+                .getImageData(0, 0, width, height);
+            let count = 0;
+            for (let i = 0; i < data.length; i += 4) count += data[i] > data[i + 2] + 40;
+            return count / (width * height);
+        })()"""
+        assert page.page.evaluate(robot) > 0.005  # it is brown; floor and sky are not
+        page.page.click("#push")
+        page.until("document.getElementById('hit').textContent.includes('next step')")
+        page.check()
+
+
 def test_what_if_and_the_map(browser: Any, served: Served) -> None:
     with Page(browser, served) as page:
-        page.page.evaluate("document.getElementById('what-if').open = true")
-        page.until("document.body.dataset.playing === 'false'")
-        slider = '#what-if input[type="range"]'
-        page.page.wait_for_selector(slider)
-        page.until("document.querySelectorAll('#what-if canvas').length > 0")
-        page.page.wait_for_timeout(500)
-        assert len(page.page.query_selector_all(slider)) >= 3
-        assert "takes over" in page.page.inner_text("#what-if")
+        page.page.click("#what-if > summary")
+        at = page.stay()["state"]
+        slider = "#what-if [data-feature]"
+        page.until("document.getElementById('map').getAttribute('aria-label').includes('leads:')")
+        page.until("document.getElementById('what-if').innerText.includes('takes over')")
+        assert len(page.page.query_selector_all(slider)) == 3
+        page.page.fill('[data-feature-exact="2"]', "5")
+        page.page.press('[data-feature-exact="2"]', "Enter")
+        page.until("document.getElementById('would-lead').textContent.includes('would')")
+        why = policy().explain(np.array([*at[:2], 5.0]))
+        member = f'#would-members [data-would-member="{why.experts[0]}"]'
+        page.until(
+            f"Math.abs(document.querySelector('{member}').dataset.value"
+            f" - {why.memberships[0]}) < 1e-6"
+        )
+        page.page.hover("#map")
+        page.until("/ leads with \\d+%$/.test(document.getElementById('map-at').textContent)")
+        said = page.page.inner_text("#would-lead")
+        box = page.page.locator("#map").bounding_box()
+        page.page.mouse.move(box["x"] + 80, box["y"] + 30)
+        page.page.mouse.down()
+        page.page.mouse.move(box["x"] + 90, box["y"] + 40)
+        page.page.mouse.up()
+        page.until(f"document.getElementById('would-lead').textContent !== {said!r}")
+        page.page.click("#present")
+        page.until("!document.getElementById('would-lead').textContent.includes('would')")
         page.check()
 
 
@@ -277,9 +435,7 @@ def test_it_fits(browser: Any, served: Served, width: int, scheme: str) -> None:
 def test_keys(browser: Any, served: Served) -> None:
     with Page(browser, served) as page:
         page.page.keyboard.press("Space")
-        page.until("document.body.dataset.playing === 'false'")
-        page.page.wait_for_timeout(300)
-        before = page.frame()
+        before = page.stay()
         page.page.keyboard.press(".")
         page.until(f"window.studio.frame.step === {before['step'] + 1}")
         page.page.keyboard.press("r")

@@ -1,7 +1,7 @@
 /* Bars for memberships, distances and actions, beside the picture and under "what if". */
 
 import { brief, make, mark, paint, percent, signed, write } from "./dom.js";
-import { colour, ids, name, short } from "./store.js";
+import { colour, ids, isSilent, name, short } from "./store.js";
 
 const row = (attribute, value, cells) => {
   const fill = make("i");
@@ -32,7 +32,8 @@ export const memberBars = (box, attribute) => {
     for (const [key, { label, fill, node }] of rows) {
       const id = key === "default" ? -1 : Number(key);
       write(label, id < 0 ? "default" : short(id));
-      mark(node, "title", name(id));
+      mark(node, "title", isSilent(id) ? `${name(id)}, silent` : name(id));
+      node.classList.toggle("silent", isSilent(id));
       paint(fill, "background-color", id < 0 ? "var(--soft)" : colour(id));
     }
   };

@@ -87,14 +87,14 @@ const prototypeList = (id) => {
 /** Notes on an expert, in words: where it comes from, what a hand has set, what cannot be carried out as written. */
 const remarks = ({ origin, changed, action }) => {
   const { low, high } = studio.hello;
-  const said = origin ? [origin] : [];
-  if (changed.includes("added")) said.push("added by hand");
-  else if (changed.length) said.push(`set by hand: ${changed.join(", ")}`);
+  const isAdded = changed.includes("added"), said = isAdded ? ["added by hand"] : [origin];
+  if (!isAdded && changed.length) said.push(`set by hand: ${changed.join(", ")}`);
   if (action.some((value, j) => value < low[j] || value > high[j])) said.push("its action lies outside the range and is cut off at the end");
   return said.join(" · ");
 };
 
-export const card = (id) => {
+/** `first` is the prototype of which there is a picture. */
+export const card = (id, first) => {
   const title = make("span"), badge = make("small");
   const swatch = make("span", { className: "swatch" });
   const picture = make("img", { alt: "", hidden: true }), without = make("span", { className: "note", textContent: "picture follows" });
@@ -116,6 +116,15 @@ export const card = (id) => {
     make("div", { className: "dials" }, ...lines, weightLine),
     note, prototype.node);
 
+  let portrait = null, moved = false;
+  const drawPortrait = () => {
+    const image = moved ? null : portrait?.image;
+    picture.hidden = !image;
+    without.hidden = Boolean(image);
+    if (image && picture.src !== image) { picture.src = image; picture.alt = `The prototype of expert ${id}`; }
+    const why = moved ? "moved by hand: it was never visited" : portrait ? portrait.problem ?? "no picture" : "picture follows";
+    write(without, image ? "" : why);
+  };
   const show = (expert) => {
     const called = number(id);
     write(title, called[0].toUpperCase() + called.slice(1));
@@ -129,19 +138,16 @@ export const card = (id) => {
     node.classList.toggle("silent", expert.silent);
     node.classList.toggle("changed", expert.changed.length > 0);
     write(note, remarks(expert));
+    moved = expert.prototype.some((value, j) => value !== first[j]);
+    drawPortrait();
   };
   /** How much it acts now. */
   const act = (value, leads) => {
     paint(fill, "width", `${(100 * Math.max(0, value)).toFixed(2)}%`);
     write(share, percent(value));
     write(badge, node.classList.contains("silent") ? "silent" : leads ? "leads" : "");
+    node.classList.toggle("leads", leads);
   };
-  const portray = ({ image, problem }) => {
-    picture.hidden = !image;
-    without.hidden = Boolean(image);
-    if (image) { picture.src = image; picture.alt = `The prototype of expert ${id}`; }
-    without.textContent = image ? "" : problem ?? "no picture";
-    if (problem) picture.title = problem;
-  };
+  const portray = (one) => { portrait = one; drawPortrait(); };
   return { node, show, act, portray };
 };

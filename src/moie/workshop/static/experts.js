@@ -5,7 +5,7 @@ import { on } from "./connection.js";
 import { $ } from "./dom.js";
 import { ids } from "./store.js";
 
-const cards = new Map(), portraits = new Map();
+const cards = new Map(), portraits = new Map(), firsts = new Map();
 
 /** Takes away the cards of experts that are gone. Someone whose focus was in one of them goes on at Undo. */
 const clear = (kept) => {
@@ -22,8 +22,9 @@ on("policy", ({ experts }) => {
   clear(ids());
   experts.forEach((expert, at) => {
     const { id } = expert;
+    if (!firsts.has(id)) firsts.set(id, expert.prototype);
     if (!cards.has(id)) {
-      cards.set(id, card(id));
+      cards.set(id, card(id, firsts.get(id)));
       if (portraits.has(id)) cards.get(id).portray(portraits.get(id));
     }
     const { node, show } = cards.get(id), box = $("cards");

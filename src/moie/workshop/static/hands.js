@@ -2,7 +2,7 @@
 
 import { on, send } from "./connection.js";
 import { control } from "./control.js";
-import { $, allow, brief, make, mark, onPress, plural, write } from "./dom.js";
+import { $, allow, brief, exact, make, mark, onPress, plural, write } from "./dom.js";
 import { around } from "./scales.js";
 import { studio } from "./store.js";
 
@@ -43,11 +43,15 @@ const offer = (button, word, what) => {
   mark(button, "aria-label", what ? `${word}: ${what}` : word);
 };
 
-const list = (changes) => {
+/** Numbers as people read them: a slider's are round, those of training are not. */
+const rounded = (text) => text.replace(/-?\d+\.\d{5,}(e-?\d+)?/g, (digits) => exact(Number(digits)));
+
+const list = (changes, silent) => {
+  const count = changes.length ? plural(changes.length, "change") + " by hand" : "No changes";
+  write($("changes-count"), silent ? `${count}, ${plural(silent, "expert")} silent` : count);
   const shown = [...$("change-list").children].map((item) => item.textContent);
   if (shown.length === changes.length && shown.every((text, i) => text === changes[i])) return;
   $("change-list").replaceChildren(...changes.map((text) => make("li", { textContent: text })));
-  write($("changes-count"), changes.length ? plural(changes.length, "change") + " by hand" : "No changes");
 };
 
 on("policy", (policy) => {
@@ -59,7 +63,7 @@ on("policy", (policy) => {
   });
   offer($("undo"), "Undo", policy.undo);
   offer($("redo"), "Redo", policy.redo);
-  list(policy.changes);
+  list(policy.changes.map(rounded), policy.silent);
   allow($("original"), policy.changes.length > 0);
   write($("state"), policy.unsaved ? "not saved" : "");
 });

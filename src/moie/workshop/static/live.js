@@ -7,13 +7,14 @@ import { colour, name, short, studio } from "./store.js";
 
 const members = memberBars($("members"), "data-member");
 const said = { terminated: "Over: ended by the task", truncated: "Over: ended by time" };
-let action = () => {}, arrived = [], inOrder = Promise.resolve();
+const SEEN = 900; /* milliseconds for which a push stays written on the picture */
+let action = () => {}, arrived = [], inOrder = Promise.resolve(), fading = 0;
 
 /** "expert 3 leads", as the report says it. */
 export const leading = ({ leader, memberships }) => {
   const first = Object.entries(memberships).sort((a, b) => b[1] - a[1])[0];
   if (!first) return "The default acts alone";
-  return leader >= 0 ? `${name(leader)} leads` : `the default leads, then ${name(Number(first[0]))}`;
+  return leader >= 0 ? `${name(leader)} leads` : `default leads, then ${name(Number(first[0]))}`;
 };
 
 const draw = (bitmap) => {
@@ -24,6 +25,15 @@ const draw = (bitmap) => {
   }
   canvas.getContext("2d").drawImage(bitmap, 0, 0);
   $("veil").hidden = true;
+};
+
+/** Says on the picture that the robot is being pushed; while it is paused, the push waits for the next step. */
+const sayPush = ({ pushed, trail }) => {
+  if (!pushed && !trail?.some((step) => step.pushed)) return;
+  write($("hit"), studio.playing.on || !pushed ? "pushed" : "pushed from the next step on");
+  $("hit").hidden = false;
+  clearTimeout(fading);
+  if (studio.playing.on || !pushed) fading = setTimeout(() => { $("hit").hidden = true; }, SEEN);
 };
 
 const describe = (frame) => {
@@ -63,6 +73,7 @@ const showNewest = oncePerFrame(() => {
   if (picture) draw(picture);
   for (const { bitmap } of frames) bitmap?.close();
   show(frames.at(-1).header);
+  for (const { header } of frames) sayPush(header);
   tell({ type: "shown", frames: frames.map(({ header }) => header) });
   for (const { header } of frames) send({ type: "seen", frame: header.frame });
 });

@@ -2,13 +2,13 @@
 
 import { asker } from "./asking.js";
 import { on } from "./connection.js";
-import { $, brief, make, mark, oncePerFrame, sharpen, themed, whenThemeChanges } from "./dom.js";
+import { $, brief, make, mark, oncePerFrame, sharpen, themed, whenThemeChanges, write } from "./dom.js";
 import { colour, ink, name, short, studio } from "./store.js";
 import { isOpen, ranges, suppose, supposed } from "./whatif.js";
 
 const EDGE = { left: 54, right: 12, top: 10, bottom: 42 };
 const picture = document.createElement("canvas");
-let map = null, chosen = false, grip = null;
+let map = null, chosen = false, grip = null, who = [], how = [];
 
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
@@ -18,7 +18,8 @@ const colourIn = ({ width, height, leaders, shares, ids }) => {
   picture.width = width;
   picture.height = height;
   const pen = picture.getContext("2d"), image = pen.createImageData(width, height);
-  const who = bytes(leaders), how = bytes(shares), area = new Map();
+  const area = new Map();
+  [who, how] = [bytes(leaders), bytes(shares)];
   const colours = new Map([...ids, -1].map((id) => [id, rgb(ink(id))]));
   for (let i = 0; i < who.length; i++) {
     const id = who[i] === 255 ? -1 : ids[who[i]];
@@ -40,8 +41,14 @@ const frameOf = (canvas) => {
   };
 };
 
+/** A number on an axis: next to nothing, measured by the axis, is zero. */
+const onAxis = ([low, high], share) => {
+  const value = low + share * (high - low);
+  return brief(Math.abs(value) < 1e-3 * (high - low) ? 0 : value);
+};
+
 const axes = (pen, { width, height }) => {
-  const { x_range: [left, right], y_range: [low, high] } = map, { features } = studio.hello;
+  const { x_range: across, y_range: up } = map, { features } = studio.hello;
   const middle = EDGE.left + width / 2, bottom = EDGE.top + height;
   pen.strokeStyle = themed("--line");
   pen.strokeRect(EDGE.left - 0.5, EDGE.top - 0.5, width + 1, height + 1);
@@ -50,9 +57,9 @@ const axes = (pen, { width, height }) => {
   pen.textAlign = "center";
   for (const share of [0, 0.5, 1]) {
     pen.textAlign = share === 0 ? "left" : share === 1 ? "right" : "center";
-    pen.fillText(brief(left + share * (right - left)), EDGE.left + share * width, bottom + 16);
+    pen.fillText(onAxis(across, share), EDGE.left + share * width, bottom + 16);
     pen.textAlign = "right";
-    pen.fillText(brief(low + share * (high - low)), EDGE.left - 6, bottom - share * height + (share === 0 ? 0 : share === 1 ? 10 : 4));
+    pen.fillText(onAxis(up, share), EDGE.left - 6, bottom - share * height + (share === 0 ? 0 : share === 1 ? 10 : 4));
   }
   pen.fillStyle = themed("--ink");
   pen.textAlign = "center";
@@ -146,6 +153,17 @@ const point = (event) => {
   redraw();
 };
 
+/** Says who leads under the pointer. */
+const tellAt = (event) => {
+  if (!map) return;
+  const box = $("map").getBoundingClientRect(), [x, y] = frameOf($("map")).back(event.clientX - box.left, event.clientY - box.top);
+  const { width, height, x_range: [left, right], y_range: [low, high] } = map, { features } = studio.hello;
+  const column = Math.round((x - left) / (right - left) * (width - 1)), row = Math.round((high - y) / (high - low) * (height - 1));
+  if (column < 0 || column >= width || row < 0 || row >= height) return write($("map-at"), "");
+  const at = row * width + column, id = who[at] === 255 ? -1 : map.ids[who[at]];
+  write($("map-at"), `${features[map.x]} ${brief(x)}, ${features[map.y]} ${brief(y)}: ${name(id)} leads with ${Math.round(how[at] / 2.55)}%`);
+};
+
 on("hello", ({ features }) => {
   for (const select of [$("map-x"), $("map-y")]) select.replaceChildren(...features.map((feature, j) => make("option", { value: j, textContent: feature })));
   $("map-section").hidden = features.length < 2;
@@ -166,6 +184,10 @@ $("map").addEventListener("pointerdown", (event) => {
   grip = { ...frameOf($("map")), across: map.x_range, up: map.y_range };
   point(event);
 });
-$("map").addEventListener("pointermove", (event) => { if (event.buttons) point(event); });
+$("map").addEventListener("pointermove", (event) => {
+  if (event.buttons) point(event);
+  tellAt(event);
+});
+$("map").addEventListener("pointerleave", () => write($("map-at"), ""));
 new ResizeObserver(redraw).observe($("map"));
 whenThemeChanges(() => { if (map) hear(map); });

@@ -1,8 +1,12 @@
 /* Play, pause, step, start again, speed, and the push. */
 
 import { on, send } from "./connection.js";
-import { $, make, mark, paint, write } from "./dom.js";
+import { $, brief, make, mark, paint, write } from "./dom.js";
+import { logarithmic } from "./scales.js";
 import { studio } from "./store.js";
+
+const STRENGTH = 0.2; /* of a push, at first: times the robot's weight */
+const strengths = logarithmic(0.1, 5);
 
 export const playOrPause = () => send({ type: studio.playing.on ? "pause" : "play" });
 export const oneStep = () => send({ type: "step" });
@@ -16,14 +20,14 @@ export const startAgain = () => {
 
 export const push = () => {
   if ($("push-box").hidden) return;
-  send({ type: "push", direction: $("push-direction").value, strength: Number($("push-strength").value) });
+  send({ type: "push", direction: $("push-direction").value, strength: strengths.value(Number($("push-strength").value)) });
 };
 
 const sayStrength = () => {
-  const text = `${Number($("push-strength").value).toFixed(1)} × its weight`;
+  const position = Number($("push-strength").value), text = `${brief(strengths.value(position))} × weight`;
   write($("push-said"), text);
   mark($("push-strength"), "aria-valuetext", text);
-  paint($("push-strength"), "--to", ((Number($("push-strength").value) - 0.1) / 4.9).toFixed(4));
+  paint($("push-strength"), "--to", position.toFixed(4));
 };
 
 const choose = (select, value) => {
@@ -46,12 +50,12 @@ const offerPushes = (pushes) => {
 on("hello", ({ pushes, seed }) => {
   $("seed").value = seed;
   if (pushes.length) offerPushes(pushes);
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) send({ type: "pause" });
 });
 on("simulator", ({ pushes }) => { if (pushes) offerPushes(pushes); });
 
 on("playing", ({ on: playing, speed, actions, loop }) => {
   write($("play"), playing ? "Pause" : "Play");
-  mark($("play"), "aria-pressed", playing);
   choose($("speed"), speed);
   choose($("actions"), actions);
   $("loop").checked = loop;
@@ -68,4 +72,5 @@ $("actions").addEventListener("change", () => send({ type: "actions", kind: $("a
 $("loop").addEventListener("change", () => send({ type: "loop", on: $("loop").checked }));
 $("push").addEventListener("click", push);
 $("push-strength").addEventListener("input", sayStrength);
+$("push-strength").value = strengths.position(STRENGTH);
 sayStrength();

@@ -30,6 +30,9 @@ export const short = (id) => {
   return label ? `${number(id).replace("expert ", "")} ${label}` : number(id);
 };
 
+/** Whether it is muted, or another one plays solo. */
+export const isSilent = (id) => Boolean(seen.get(id)?.silent);
+
 /** A colour for the style of an element. */
 export const colour = (id) => (id < 0 ? "var(--default)" : seen.get(id)?.colour ?? "var(--soft)");
 

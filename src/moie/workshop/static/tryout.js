@@ -15,8 +15,9 @@ const fixed = (value) => value.toFixed(1);
 
 const line = (kind, result) => {
   const error = result.error === null || result.error === undefined ? "" : ` ± ${fixed(result.error)}`;
-  const cells = [kind, fixed(result.before), fixed(result.after), signed(result.difference, 1) + error, verdict(result)];
+  const cells = [kind, fixed(result.before), fixed(result.after), signed(result.difference, 1) + error];
   const row = make("tr", { "data-kind": kind }, ...cells.map((text) => make("td", { textContent: text })));
+  row.lastChild.append(make("small", { textContent: verdict(result) }));
   for (const part of ["before", "after", "difference", "error"]) row.dataset[part] = result[part] ?? "";
   return row;
 };
@@ -28,7 +29,7 @@ const noteAge = () => {
 
 const result = (message) => {
   tried = message;
-  const heads = ["actions", "original", "changed", "difference", ""];
+  const heads = ["actions", "original", "changed", "difference"];
   const table = make("table", { className: "numbers" },
     make("thead", {}, make("tr", {}, ...heads.map((text) => make("th", { textContent: text })))),
     make("tbody", {}, ...["sampled", "mean"].filter((kind) => message[kind]).map((kind) => line(kind, message[kind]))));
@@ -61,7 +62,7 @@ on("try", (message) => {
 on("hello", ({ episodes, folder, name }) => {
   write($("try"), `Try it: ${plural(episodes, "episode")} before and after`);
   $("save-name").value = name;
-  write($("save-note"), `Writes a policy file, and the same as TOML, which a person can read, to ${folder}.`);
+  $("save-note").replaceChildren("Writes a policy file, and the same as TOML, which a person can read, to ", make("code", { textContent: folder }));
 });
 
 on("policy", ({ silent }) => {
