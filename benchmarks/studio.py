@@ -76,7 +76,9 @@ def groups(server: psutil.Process) -> dict[str, list[psutil.Process]]:
 
 
 def measure(page: Any, server: psutil.Process, policy: str) -> None:
-    page.wait_for_function("window.studio && window.studio.frame && window.studio.frame.frame > 20")
+    # Playwright's own way of waiting evaluates texts in the page, which its policy forbids.
+    while not page.evaluate("window.studio && window.studio.frame && studio.frame.frame > 20"):
+        page.wait_for_timeout(50)
     page.wait_for_timeout(5000)  # the prototypes' pictures are made meanwhile
     frame = "[window.studio.frame.frame, window.studio.frame.pace]"
     before, began = groups(server), time.perf_counter()
