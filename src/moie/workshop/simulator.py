@@ -191,7 +191,7 @@ class Simulator:
             self.drawing = time.monotonic() - now
         self.frame += 1
         self.credit -= 1
-        facts = {"frame": self.frame, "same": same, "playing": self.playing}
+        facts: dict[str, Any] = {"frame": self.frame, "same": same, "playing": self.playing}
         facts |= {"pace": self.pace, "trail": self.live.trail}
         self.say(self.live.header() | facts, picture)
         self.last_frame, self.stale, self.moved = now, False, False
