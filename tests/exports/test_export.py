@@ -60,6 +60,16 @@ def test_networks_and_linear_policies_can_be_exported(
 
 
 @pytest.mark.parametrize("to", TARGETS)
+@pytest.mark.parametrize("weight", [0.0, 1e-50, 1e50])
+def test_a_single_expert_may_have_any_weight(weight: float, to: Any, tmp_path: Path) -> None:
+    """Also one that single precision cannot hold; C is asked for double precision."""
+    policy = tiny.policy("pendulum", experts=1, weights=np.array([weight]))
+    precision: Any = "double" if to == "c" else None
+    out = moie.export(policy, to, out=tmp_path / "out", precision=precision)
+    assert "agree" in moie.check_export(out)
+
+
+@pytest.mark.parametrize("to", TARGETS)
 def test_names_may_hold_anything(to: Any, tmp_path: Path) -> None:
     policy = tiny.policy("pendulum", feature_names=NASTY[:3], action_names=NASTY[3:4])
     policy = replace(policy, task=f"my:{NASTY[4]}*/-v0", trained={"algorithm": NASTY[0]})
@@ -71,9 +81,10 @@ def test_names_may_hold_anything(to: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", TARGETS)
-@pytest.mark.parametrize("task", ["Main", "Math", "int", "act"])
+@pytest.mark.parametrize("task", ["Main", "Math", "int", "act", "Time", "os"])
 def test_tasks_may_have_any_name(task: str, to: Any, tmp_path: Path) -> None:
-    """Exports to C have a main.c of their own, those to Python import math."""
+    """Exports to C have a main.c of their own, those to Python import math, and a program of
+    Python's has imported others."""
     policy = replace(tiny.policy("pendulum"), task=task)
     assert "agree" in moie.check_export(moie.export(policy, to, out=tmp_path / "out"))
 
@@ -251,6 +262,7 @@ def test_a_model_has_names_as_they_are(tmp_path: Path) -> None:
         ("lambda", "policy_lambda"),
         ("Main", "policy_main"),
         ("my:math", "policy_math"),
+        ("Time", "policy_time"),
         ("x" * 500, "x" * 60),
     ],
 )

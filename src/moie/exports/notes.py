@@ -2,6 +2,7 @@
 
 import keyword
 import re
+import sys
 from dataclasses import dataclass
 
 from moie.explanation.program import about_expert
@@ -12,8 +13,8 @@ from moie.terminal import printable
 
 LONGEST = 60
 """Characters of a name."""
-TAKEN = ("main", "math")
-"""Names of files that exports have or include beside the policy's own."""
+TAKEN = ("main", *sys.stdlib_module_names)
+"""Names of files that exports have beside the policy's own, and of modules that Python has."""
 
 
 @dataclass(frozen=True)

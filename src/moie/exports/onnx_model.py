@@ -60,12 +60,15 @@ def _experts(graph: _Graph, rows: str, tables: Experts) -> str:
     squares = graph.add("Mul", scaled, scaled, name="squares")
     distance = graph.add("ReduceSum", squares, last, name="distance", keepdims=0)
     closeness = graph.add("Exp", graph.add("Neg", distance, name="exponent"), name="closeness")
-    strength = graph.add("Mul", closeness, graph.table("weights", tables.weights), name="strength")
-    total = graph.add("ReduceSum", strength, middle, name="total_of_experts", keepdims=1)
-    total = graph.add("Add", total, graph.table("one", 1.0), name="total")
-    summed = graph.add(
-        "MatMul", strength, graph.table("expert_actions", tables.actions), name="sum_of_experts"
+    # Not closeness * weights first: a single weight, onnxruntime merges into the MatMul behind it
+    # as a number in single precision.
+    weights = tables.weights[:, None]
+    total = graph.add(
+        "MatMul", closeness, graph.table("weights", weights), name="strength_of_experts"
     )
+    total = graph.add("Add", total, graph.table("one", 1.0), name="total")
+    actions = graph.table("weighted_actions", weights * tables.actions)
+    summed = graph.add("MatMul", closeness, actions, name="sum_of_experts")
     default = graph.table("default_action", tables.default)
     return graph.add("Div", graph.add("Add", summed, default, name="sum"), total, name="mean")
 

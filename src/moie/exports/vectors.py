@@ -14,6 +14,8 @@ FAR = 1e6
 MOST_RANGE = 1e4
 """An action range counts as at most so many times the largest action: of an action space that is as
 good as unbounded, every error would be a small share."""
+LEAST_RANGE = 1e-30
+"""Below, actions are as good as zero: single precision has no digits for their errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ def vectors_of(description: Description, real: Real, tolerance: float) -> Vector
 def _range(description: Description, actions: Array) -> Array:
     span = description.high - description.low
     largest = MOST_RANGE * np.abs(actions).max(axis=0)
-    wide = (span > largest) & (largest > 0)
+    wide = (span > largest) & (largest > LEAST_RANGE)
     return np.where(wide, largest, np.where(span > 0, span, 1.0))
 
 
