@@ -197,6 +197,12 @@ def test_what_may_not_be_read_is_one_line(
     assert said == "moie: no permission for there: Permission denied\n"
 
 
+@pytest.mark.parametrize("words", ["show LONG", "export LONG --to c", "export --check LONG"])
+def test_a_name_that_is_too_long_is_one_line(words: str, refused: Refused) -> None:
+    said = refused(*words.replace("LONG", "x" * 300).split())
+    assert said.startswith("moie: File name too long: xxx")
+
+
 def test_the_real_program_says_it_too(tmp_path: Path) -> None:
     done = tiny.moie_process("trian", "pendulum", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

@@ -200,10 +200,17 @@ def check_replaceable(path: Path, marks: tuple[str, ...], what: str) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """FileError unless a file can be written there: known before the work, not after it."""
+    """FileError unless a file can be written there: known before the work, not after it. Folders
+    that are missing are made by `make_place`, when there is something to put into them."""
+    with writing(path):
+        folder = next((one for one in path.parents if one.exists()), path.parent)
+        tempfile.TemporaryFile(dir=folder).close()
+
+
+def make_place(path: Path) -> None:
+    """Make the folders in which a file will be written."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=path.parent).close()
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -44,6 +44,8 @@ def sealed(folder: Path, name: str, content: bytes) -> None:
         ("export FILE --to c --out FILE", "exists and is not an export; choose another --out"),
         ("export FILE --to c --out FILE/c", "cannot write"),
         ("export FILE --to c --out /proc/nowhere", "cannot write /proc/nowhere"),
+        ("export FILE --to c --out LONG", "File name too long"),
+        ("export FILE --to c --out LOOP", "cannot write"),
         ("export DAMAGED --to c", "is not a moie policy file"),
         ("export --check nowhere", "nowhere is not an export: there is no export.json in it"),
         ("export FILE --check nowhere", "--check takes the folder of an export and nothing else"),
@@ -55,7 +57,9 @@ def test_bad_input_is_one_line_and_writes_nothing(
     content = MIXTURE.read_bytes()
     (tmp_path / "good").write_bytes(content)
     (tmp_path / "bad").write_bytes(content[:-9])
+    (tmp_path / "loop").symlink_to("loop")
     meant = {"FILE": str(tmp_path / "good"), "DAMAGED": str(tmp_path / "bad")}
+    meant |= {"LONG": str(tmp_path / ("x" * 300)), "LOOP": str(tmp_path / "loop")}
     for name, path in meant.items():
         words = words.replace(name, path)
     before = tiny.contents(tmp_path)
@@ -88,8 +92,8 @@ def test_a_policy_that_single_precision_cannot_hold(
     tool("gcc")
     policy = tiny.policy("pendulum", **changes)
     with pytest.raises(moie.InputError, match=f"{expected}.*--precision double"):
-        moie.export(policy, "c", out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        moie.export(policy, "c", out=tmp_path / "some" / "where")
+    assert not (tmp_path / "some").exists()
     done = moie.check_export(moie.export(policy, "c", out=tmp_path / "out", precision="double"))
     assert "agree" in done
 

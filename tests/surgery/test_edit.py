@@ -251,7 +251,7 @@ def test_a_task_of_somebody_elses_needs_consent_before_anything_is_written(
     file = policy.save(tmp_path / "policy.safetensors")
     text = moie.show(file, format="toml")
     with pytest.raises(moie.InputError, match="names the task 'no_such_module:Env-v0'"):
-        edit(file, text, episodes=1)
+        edit(file, text, episodes=1, out=tmp_path / "some" / "where" / "new.safetensors")
     assert sorted(os.listdir(tmp_path)) == ["mine.toml", "policy.safetensors"]
     assert edit(file, text).path.read_bytes() == file.read_bytes()
 

@@ -2,6 +2,7 @@
 
 # Not `signal`: that imports more, and a Ctrl-C in there would end with a traceback.
 import _signal  # type: ignore[import-not-found]
+import errno
 import os
 import sys
 
@@ -86,6 +87,11 @@ def _run(arguments: list[str]) -> int:
         return 2
     except BrokenPipeError:  # `moie show RUN | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        say(f"moie: {error.strerror}: {error.filename}", sys.stderr)
+        return 2
     return 0
 
 

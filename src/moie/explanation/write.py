@@ -17,7 +17,14 @@ from moie.explanation.pictures import Pictures, draw
 from moie.explanation.program import program
 from moie.explanation.prune import Returns, prune
 from moie.explanation.report import page
-from moie.files import as_json, check_replaceable, check_writable, finite, replace_folder
+from moie.files import (
+    as_json,
+    check_replaceable,
+    check_writable,
+    finite,
+    make_place,
+    replace_folder,
+)
 from moie.policy import file as policy_file
 from moie.policy.base import Policy
 from moie.policy.mixture import Mixture
@@ -97,6 +104,7 @@ def prune_run(
     with Evaluator(policy.task, settings.seed, settings.workers, check=check) as evaluator:
         episodes = _episodes(policy, evaluator, settings, progress)
         pruning, smaller = _pruned(policy, episodes, evaluator, settings, progress)
+    make_place(out)
     policy_file.save_file(out, smaller)
     return pruning, out
 

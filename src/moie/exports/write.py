@@ -15,7 +15,7 @@ from moie.exports.manifest import MANIFEST, TARGETS, Target, check_free, manifes
 from moie.exports.notes import notes_of
 from moie.exports.vectors import vectors_of
 from moie.extras import need
-from moie.files import check_writable, replace_folder
+from moie.files import replace_folder
 from moie.policy import file as policy_file
 from moie.policy.base import Policy
 from moie.runs.disk.directory import policy_path, target_beside
@@ -54,7 +54,6 @@ def export_policy(
         where = Path(given)
     out = target_beside(where, f"export-{to}", out)
     check_free(out)
-    check_writable(out)
     files = files_of(policy, hashlib.sha256(content).hexdigest(), to, precision)
     check()
     replace_folder(out, files)

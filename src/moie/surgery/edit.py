@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moie.errors import FileError, InputError
-from moie.files import check_writable, read_file, write_bytes
+from moie.files import check_writable, make_place, read_file, write_bytes
 from moie.policy import file as policy_file
 from moie.policy.handwork import Record, listed
 from moie.policy.mixture import Mixture
@@ -62,6 +62,7 @@ def edit_run(
         content = policy_file.to_bytes(new)
     check_free(out, content)
     price = None if price_of is None else price_of(original, new)
+    make_place(out)
     write_bytes(out, content)
     return Edited(out, new, tuple(changes(draft, original)), draft.sources, price)
 
@@ -100,6 +101,7 @@ def save_edited(new: Mixture, out: Path, otherwise: str) -> Path:
     if toml.exists() and not _is_own(toml, out, text):
         raise InputError(f"{toml} exists and was changed since it was written; {otherwise}")
     check_writable(toml)
+    make_place(out)
     write_bytes(toml, text)
     write_bytes(out, content)
     return toml

@@ -257,4 +257,5 @@ def target_beside(path: Path, name: str, out: Path | None) -> Path:
     if out is None:
         file = zoo.local(path)
         out = path / name if path.is_dir() else file.with_name(f"{file.stem}-{name}")
-    return out.resolve() if out.is_symlink() else out
+    # Of a link that leads to itself, `resolve` makes an error that is not the user's.
+    return Path(os.path.realpath(out)) if out.is_symlink() else out
