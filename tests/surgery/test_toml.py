@@ -11,6 +11,7 @@ from moie.errors import InputError
 from moie.explanation.prune import removals
 from moie.policy import file as policy_file
 from moie.policy.mixture import Mixture
+from moie.surgery import lines
 from moie.surgery.draft import built
 from moie.surgery.from_toml import from_toml
 from moie.surgery.lines import Lines
@@ -259,6 +260,16 @@ z = 3
         ("missing",): 1,
     }
     assert {path: lines[path] for path in expected} == expected
+
+
+def test_long_values_are_not_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with many of them took minutes."""
+    tried = []
+    loads = lines._loads
+    monkeypatch.setattr(lines, "_loads", lambda text: tried.append(text) or loads(text))
+    text = "".join(f"k{i} = [\n" + "1,\n" * 990 + "]\n" for i in range(3))
+    assert Lines(text)["k2",] == 2 * 992 + 1
+    assert len(tried) == 6  # its first line, and the whole
 
 
 # --- the same as pruning -------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from moie.files import DAMAGE, reason
 
 LONGEST = 1000
 """Lines of a single value; behind a longer one, no lines are known."""
+ENDS = ("]", '"""', "'''")
+"""One of these is in the last line of a value of several lines."""
 Path = tuple[str | int, ...]
 
 
@@ -51,7 +53,10 @@ def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
             i += 1
             continue
         # Of a text that is TOML, the shortest run of lines that is TOML too is one statement.
+        content = None
         for end in range(i + 1, min(len(lines), i + LONGEST) + 1):
+            if end > i + 1 and not any(mark in lines[end - 1] for mark in ENDS):
+                continue
             content = _loads("\n".join(lines[i:end]))
             if content is not None:
                 break
