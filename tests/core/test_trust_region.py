@@ -193,3 +193,23 @@ def test_intermediate_outside_the_bound_is_left_where_it_is():
     assert jnp.isfinite(found.means).all()
     assert float(found.mean_step) == 0.0
     np.testing.assert_allclose(found.means, off)
+
+
+@pytest.mark.parametrize("beyond", [1.0, 1.0001, 2.0, 1e4])
+def test_the_first_step_after_a_swap_is_finite_outside_the_bound(beyond):
+    """Nothing has moved since the swap, and the swap itself is a little too far on the states of
+    a minibatch: there is nothing to divide the covariance's share of the bound by."""
+    case = random_case(17)
+    anchor = jax.jit(Anchor.of)(case.policy, case.states, case.taken)
+    far = jnp.sqrt(2.0 * BOUND * beyond / anchor.log_std.size)
+    swapped = anchor.means + far * jnp.exp(anchor.log_std)[None, :]
+
+    def moved(means, log_std):
+        found = project_gaussian(means, log_std, swapped, anchor, BOUND, -1e4)
+        return jnp.sum(found.means) + jnp.sum(found.log_std), found
+
+    gradients, found = jax.grad(moved, (0, 1), has_aux=True)(swapped, anchor.log_std)
+    for leaf in jax.tree.leaves((gradients, found)):
+        assert jnp.isfinite(leaf).all()
+    np.testing.assert_allclose(found.means, swapped, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(found.log_std, anchor.log_std)

@@ -183,8 +183,9 @@ def project_gaussian(
     # The covariance may use what the smaller of the two mean shifts leaves of the bound.
     reserved = jnp.minimum(shift, at_intermediate)
     outside = shift + spread > bound
+    excess = shift + spread - reserved  # none where means and covariance did not change
     covariance_step = _where_safe(
-        outside, jnp.maximum(bound - reserved, 0.0), shift + spread - reserved
+        outside & (excess > 0), jnp.maximum(bound - reserved, 0.0), excess
     )
     growth = jnp.expm1(2.0 * (log_std - anchor.log_std))
     shrunk = anchor.log_std + 0.5 * jnp.log1p(jnp.where(outside, covariance_step, 0.0) * growth)
