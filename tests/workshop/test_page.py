@@ -1,8 +1,6 @@
 """The studio's page in a real browser, on a policy of the zoo."""
 
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,8 +12,8 @@ import pytest
 
 import moie
 from moie.cli.main import main
-from tests import tiny
 from tests.browser import SIZES, Opened, browser
+from tests.workshop.serving import Served
 
 __all__ = ["browser"]
 EPISODES = 2
@@ -23,44 +21,18 @@ NAME = "zoo:pendulum"
 WALKER = "zoo:halfcheetah-v5"
 
 
-class Served:
-    """A studio in a process of its own, in an empty folder."""
-
-    def __init__(self, folder: Path, name: str = NAME, episodes: int = EPISODES):
-        self.folder = folder
-        words = [sys.executable, "-m", "moie", "studio", name, "--no-browser"]
-        self.process = subprocess.Popen(
-            [*words, "--episodes", str(episodes)],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=tiny.environment(),
-        )
-        assert self.process.stdout is not None
-        found = re.search(r"http://\S+", self.process.stdout.readline())
-        assert found is not None
-        self.address = found[0]
-
-    def end(self) -> None:
-        self.process.terminate()
-        assert self.process.wait(timeout=20) == 0
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    one = Served(tmp_path_factory.mktemp("studio"))
-    yield one
-    one.end()
+    folder = tmp_path_factory.mktemp("studio")
+    with Served(folder, NAME, "--episodes", str(EPISODES)) as one:
+        yield one
 
 
 @pytest.fixture
 def walker(tmp_path: Path) -> Iterator[Served]:
     """A robot that can be pushed. One trial of it takes longer than the test that stops it."""
-    one = Served(tmp_path, WALKER, 500)
-    yield one
-    one.end()
+    with Served(tmp_path, WALKER, "--episodes", "500") as one:
+        yield one
 
 
 class Page(Opened):

@@ -162,8 +162,15 @@ def _faults_named() -> Iterator[None]:
 
 
 def _point_camera(env: gymnasium.Env, size: tuple[int, int]) -> None:
-    """PyBullet's environments: nearer and lower than as packaged, so that joints can be seen."""
+    """PyBullet's environments: nearer and lower than as packaged, so that joints can be seen.
+    MuJoCo's: by the model's own camera that goes along with the robot, which Gymnasium 1.4 leaves
+    aside, so that the robot leaves the picture."""
     base: Any = env.unwrapped
+    mujoco = getattr(base, "mujoco_renderer", None)
+    with contextlib.suppress(AttributeError):  # a later Gymnasium's
+        if mujoco is not None and mujoco.camera_id == -1:
+            names = [base.model.camera(i).name for i in range(base.model.ncam)]
+            mujoco.camera_id = names.index("track") if "track" in names else -1
     if hasattr(base, "_cam_dist") and hasattr(base, "_render_width"):
         base._render_width, base._render_height = size
         walks = hasattr(base.robot, "feet")  # or a cart on its rail, seen from the side

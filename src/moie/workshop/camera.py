@@ -21,15 +21,6 @@ class LiveStage(Stage):
         self._is_plain = self._mujoco is None
         if self._mujoco is not None:
             self._mujoco.width, self._mujoco.height = SIZE
-            self._follow(base)
-
-    def _follow(self, base: Any) -> None:
-        """MuJoCo's own camera that goes along with the robot: Gymnasium 1.4 leaves it aside, and
-        the robot leaves the picture."""
-        with contextlib.suppress(AttributeError):
-            names = [base.model.camera(i).name for i in range(base.model.ncam)]
-            if self._mujoco.camera_id == -1 and "track" in names:
-                self._mujoco.camera_id = names.index("track")
 
     def _drawn(self) -> Any:
         drawn = self.env.render()
