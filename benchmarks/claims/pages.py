@@ -6,7 +6,8 @@ A table is found by its head; its rows are replaced.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.claims.evidence import Evidence
+import numpy as np
+from benchmarks.claims.evidence import Cell, Evidence, Study
 from benchmarks.claims.measure import POLICIES
 
 import moie
@@ -17,6 +18,7 @@ from moie.policy.mixture import Mixture
 ROOT = Path(__file__).parents[2]
 HEAD = ("task", "learner", "parameters", "seeds", "return, sampled actions", "return, mean action")
 WALKED = (*HEAD, "distance [m]")
+WANDERED = (*WALKED, "prototypes off visited states by")
 COMMANDS = ("policy", "steps", "command")
 SHORT = {task.id: task.short for task in TASKS}
 
@@ -49,6 +51,20 @@ def returns(evidence: Evidence, study: str, n_columns: int) -> Rows:
     return [_cells(one)[:n_columns] for one in evidence[study].facts["results"]]
 
 
+def _off(study: Study, one: Result) -> str:
+    """Mean distance of the prototypes to the nearest state of the last batch, in the learner's
+    features; mean over the evaluations that make the final return, and over runs."""
+    (about,) = [task for task in study.facts["tasks"] if task["task"] == one["task"]]
+    distances = study.late(Cell(one, about), "prototype_distance")
+    return "-" if np.isnan(distances).any() else f"{distances.mean():.2f}"
+
+
+def wandered(evidence: Evidence, study: str) -> Rows:
+    """The final returns of a study, and how far prototypes are from visited states."""
+    known = evidence[study]
+    return [[*_cells(one), _off(known, one)] for one in known.facts["results"]]
+
+
 def command(file: Path) -> list[str]:
     """A policy file, its steps, and the command that makes it."""
     policy = moie.load(file)
@@ -77,9 +93,10 @@ def _root(text: str, evidence: Evidence) -> str:
 
 
 def _results(text: str, evidence: Evidence) -> str:
-    return with_rows(
+    text = with_rows(
         _root(text, evidence), WALKED, returns(evidence, "paper-locomotion", len(WALKED))
     )
+    return with_rows(text, WANDERED, wandered(evidence, "paper-diffproto"))
 
 
 def _policies(text: str, evidence: Evidence) -> str:
