@@ -69,11 +69,12 @@ except InputError as error:
     assert done.stdout.startswith(REFUSAL)
 
 
-def test_what_simulates_is_refused_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [["evaluate"], ["studio", "--no-browser"]])
+def test_what_simulates_is_refused_in_one_line(command: list[str], tmp_path: Path) -> None:
     file = tmp_path / "policy.safetensors"
     file.write_bytes(policy_file.to_bytes(tiny.policy("Pendulum-v1")))
-    words = ["evaluate", str(file)]
+    words = [command[0], str(file), *command[1:]]
     done = elsewhere(f"from moie.cli.main import main\nassert main({words}) == 2")
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith(f"moie: {REFUSAL}")
-    assert done.stderr.count("\n") == 1
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
