@@ -40,9 +40,7 @@ def studio(
     from moie.runs.config import whole
     from moie.runs.disk.directory import target_beside
     from moie.surgery.to_toml import mixture
-    from moie.system import check_posix
 
-    check_posix()
     need("starlette", "uvicorn", "websockets", what="the studio needs", extra="studio")
     port, seed = whole("port", port, 0), whole("seed", seed, 0)
     require(port < 2**16, "port", port, "a number below 65536")

@@ -22,6 +22,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from moie import system
 from moie.present.html import STYLE_SHEET
 from moie.workshop.messages import LONGEST
 from moie.workshop.portraits import Portraits
@@ -92,6 +93,7 @@ class Studio:
     """The server of one policy."""
 
     def __init__(self, opened: Opened, port: int = 0):
+        system.check_posix()
         self.opened = opened
         self.token = secrets.token_urlsafe(18)
         self._listening = socket.create_server((HOST, port))
