@@ -49,8 +49,8 @@ def studio(
     policy = mixture(load(path))
     find_task(policy.task, task, trust_task, path)
     target = target_beside(Path(path), "edited.safetensors", None if out is None else Path(out))
+    from moie.workshop.opened import Opened
     from moie.workshop.server import Studio
-    from moie.workshop.session import Opened
 
     opened = Opened(
         title=printable(str(path)),

@@ -1,11 +1,14 @@
 """A live episode: the simulator and a policy that may change between any two steps."""
 
+import contextlib
+import importlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from PIL import Image
 
 from moie.environments import tasks
@@ -13,10 +16,36 @@ from moie.explanation.scenes import Frame, Stage, State
 from moie.policy.mixture import Mixture
 from moie.workshop.push import SECONDS, Pusher, pusher
 
+SIZE = (480, 360)  # of a picture
 MOST_TRAIL = 2000
 """Steps that are remembered for the next picture."""
 DEFAULT = -1
 """Stands for the default, in place of an expert, where it leads."""
+
+
+class LiveStage(Stage):
+    """A stage without shadows and reflections, which take most of the time: twenty-five pictures a
+    second leave a core half of its time."""
+
+    def __init__(self, task: EnvSpec):
+        super().__init__(task, SIZE)
+        base: Any = self.env.unwrapped
+        self._mujoco: Any = getattr(base, "mujoco_renderer", None)
+        self._is_plain = self._mujoco is None
+        if self._mujoco is not None:
+            self._mujoco.width, self._mujoco.height = SIZE
+
+    def _drawn(self) -> Any:
+        drawn = self.env.render()
+        if self._is_plain:
+            return drawn
+        # The viewer, whose flags these are, is made by the first picture.
+        self._is_plain = True
+        with contextlib.suppress(AttributeError, ImportError):  # a later Gymnasium's
+            flags = importlib.import_module("mujoco").mjtRndFlag
+            scene = self._mujoco._get_viewer("rgb_array").scn
+            scene.flags[flags.mjRND_SHADOW] = scene.flags[flags.mjRND_REFLECTION] = 0
+        return self.env.render()
 
 
 def _by_key(ids: Sequence[int], values: Sequence[float]) -> dict[str, float]:

@@ -19,7 +19,7 @@ from moie.errors import InputError
 from moie.explanation import images, scenes
 from moie.policy.mixture import Mixture
 from moie.rollout.worker import read_messages
-from moie.workshop.camera import LiveStage
+from moie.workshop.live import LiveStage
 from moie.workshop.simulation import Simulation, first_message
 
 MOST = 60_000

@@ -25,8 +25,9 @@ from starlette.websockets import WebSocket
 from moie import system
 from moie.present.html import STYLE_SHEET
 from moie.workshop.messages import LONGEST
+from moie.workshop.opened import Opened
 from moie.workshop.portraits import Portraits
-from moie.workshop.session import Opened, Session
+from moie.workshop.session import Session
 
 HOST = "127.0.0.1"
 MOST_PAGES = 8

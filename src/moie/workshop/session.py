@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,83 +17,18 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from moie.errors import InputError, MoieError
 from moie.files import finite
-from moie.policy.check import limits
 from moie.policy.handwork import listed
-from moie.policy.mixture import Mixture
 from moie.surgery.changes import changes
 from moie.surgery.edit import save_edited
 from moie.workshop import questions
 from moie.workshop.messages import parsed
-from moie.workshop.portraits import Portrait, Portraits
-from moie.workshop.simulation import SILENCE, Simulation, first_message
+from moie.workshop.opened import Message, Opened, Settings
+from moie.workshop.simulation import Simulation, first_message
 from moie.workshop.trial import Trial
 from moie.workshop.workbench import Workbench
 
-Message = dict[str, Any]
 MOST_CRASHES, WITHIN = 3, 60.0
 """A simulator that ends so often within so many seconds is not started again by itself."""
-
-
-@dataclass
-class Opened:
-    """What the studio was opened with; the same for all pages."""
-
-    title: str
-    policy: Mixture
-    spec: bytes
-    """The task, packed for processes of ours."""
-    out: Path
-    """Where a policy is saved, if the page does not choose another name."""
-    seed: int = 0
-    episodes: int = 20
-    silence: float = SILENCE
-    portraits: Portraits | None = None
-
-    def hello(self) -> Message:
-        """What the page has to know first of all."""
-        policy = self.policy
-        return {
-            "type": "hello",
-            "title": self.title,
-            "task": policy.task,
-            "algorithm": policy.trained.get("algorithm", ""),
-            "steps": policy.trained.get("steps", 0),
-            "features": list(policy.feature_names),
-            "joints": list(policy.action_names),
-            "low": policy.action_low.tolist(),
-            "high": policy.action_high.tolist(),
-            "default_action": policy.default_action.tolist(),
-            "fps": None,  # the simulator tells it, and the pushes, when it is ready
-            "pushes": [],
-            "folder": str(self.out.parent.resolve()),
-            "name": self.out.stem,
-            "seed": self.seed,
-            "episodes": self.episodes,
-            "limits": {
-                "temperature": limits("temperature"),
-                "weight": limits("weights"),
-                "metric": limits("metric"),
-            },
-        }
-
-
-@dataclass
-class Settings:
-    """How the simulator plays; a new one begins with the same."""
-
-    playing: bool = True
-    speed: float = 1.0
-    actions: str = "mean"
-    loop: bool = True
-
-    def told(self) -> Message:
-        return {
-            "type": "playing",
-            "on": self.playing,
-            "speed": self.speed,
-            "actions": self.actions,
-            "loop": self.loop,
-        }
 
 
 @dataclass(eq=False)
@@ -361,6 +295,3 @@ class Session:
         facts = {"policy": str(out), "toml": str(toml), "text": count, "changes": said}
         self.tell({"type": "saved", **facts})
         self.tell(self.bench.told())
-
-
-__all__ = ["Opened", "Portrait", "Session"]

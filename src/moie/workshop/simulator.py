@@ -25,8 +25,7 @@ from moie.errors import InputError
 from moie.explanation.scenes import Lost
 from moie.files import finite
 from moie.rollout.worker import read_messages
-from moie.workshop.camera import LiveStage
-from moie.workshop.live import Acting, Live, jpeg
+from moie.workshop.live import Acting, Live, LiveStage, jpeg
 
 INTERVAL = 1 / 25
 """Seconds between two pictures, at the least."""
