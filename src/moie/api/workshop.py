@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from moie.api.policies import find_task, load
 from moie.errors import InputError, require
 from moie.terminal import printable, say
+
+if TYPE_CHECKING:
+    from moie.workshop.opened import Opened
 
 
 def studio(
@@ -50,7 +54,6 @@ def studio(
     find_task(policy.task, task, trust_task, path)
     target = target_beside(Path(path), "edited.safetensors", None if out is None else Path(out))
     from moie.workshop.opened import Opened
-    from moie.workshop.server import Studio
 
     opened = Opened(
         title=printable(str(path)),
@@ -61,6 +64,13 @@ def studio(
         episodes=whole("episodes", episodes),
         silence=timeout,
     )
+    _serve(opened, port, browser)
+
+
+def _serve(opened: Opened, port: int, browser: bool) -> None:
+    """Serve the pages until Ctrl-C."""
+    from moie.workshop.server import Studio
+
     try:
         server = Studio(opened, port)
     except OSError as error:
