@@ -276,6 +276,16 @@ def test_what_was_not_planned_is_named() -> None:
     ]
 
 
+def test_a_study_does_not_go_on_with_what_it_does_not_contain() -> None:
+    plan = [config("Walk-v0", "moie", seed) for seed in range(25)]
+    runs = [*grid(("Walk-v0",), ("moie",), range(3)), *grid(("Walk-v0",), ("ppo",), range(2))]
+    problems, _ = remarks(curves(runs, plan))
+    assert problems == [
+        "Walk-v0: seeds 3-24 of moie K=10 are missing; the study small, started again, goes on.",
+        "Walk-v0: seed 2 of PPO is missing.",
+    ]
+
+
 def test_the_same_seed_twice_counts_once() -> None:
     runs = [*grid(("Walk-v0",)), run(seed=2, name="again"), run(seed=1, done=9, name="begun")]
     found = facts_of(curves(runs))

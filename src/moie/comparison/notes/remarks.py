@@ -157,8 +157,7 @@ class Remarks:
         have; without any plan, those that any run has."""
         if (task, learner) in self.planned:
             return {one.seed for one in self.planned[task, learner]}
-        every = [*self.of.runs, *self.of.plan]
-        return {one.seed for one in every if one.task == task or not self.of.plan}
+        return {run.seed for run in self.of.runs if run.task == task or not self.of.plan}
 
     def _missing(self) -> list[str]:
         missing = []
@@ -166,15 +165,17 @@ class Remarks:
             absent = []
             for learner in learners if task in self.of.budgets else []:
                 has = {run.seed for run in self.existing[task, learner]}
-                absent.append((tuple(sorted(self._expected(task, learner) - has)), learner.name))
+                lacking = tuple(sorted(self._expected(task, learner) - has))
+                way_on = self.way_on if (task, learner) in self.planned else ""
+                absent.append(((lacking, way_on), learner.name))
             for some, names in by_key(absent).items():
                 everyone = len(names) == len(learners) > 1
-                missing.append(((some, "every learner" if everyone else joined(names)), task))
+                missing.append(((*some, "every learner" if everyone else joined(names)), task))
         return [
-            f"{joined(tasks)}: {seeds(absent)} of {who} {'are' if len(absent) > 1 else 'is'} "
-            f"missing{self.way_on}."
-            for (absent, who), tasks in by_key(missing).items()
-            if absent
+            f"{joined(tasks)}: {seeds(lacking)} of {who} {'are' if len(lacking) > 1 else 'is'} "
+            f"missing{way_on}."
+            for (lacking, way_on, who), tasks in by_key(missing).items()
+            if lacking
         ]
 
     def _unexpected(self) -> Iterator[str]:
