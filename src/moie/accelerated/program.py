@@ -16,7 +16,7 @@ from moie.accelerated.records import Ended, Moment, Plan, Record, Running, Seeds
 from moie.accelerated.tasks import Step, Task, World
 from moie.core.batch import Batch
 from moie.learn import learner
-from moie.learn.learner import Report
+from moie.learn.learner import LearnerState, Report
 from moie.runs.config import RunConfig
 
 SHOWN = 100
@@ -88,14 +88,13 @@ class Program:
         seeds, moments, ended = self.sample(seeds, plan)
         rows = jax.tree.map(self.by_environment, moments)
         batch = self.batch(seeds, rows)
-        learn = jax.vmap(partial(learner.learn, self.config.learner), in_axes=(0, 0, None))
         blank = jax.tree.map(
             lambda x: jnp.zeros(x.shape, x.dtype),
-            jax.eval_shape(learn, seeds.learner, batch, plan.progress)[1],
+            jax.eval_shape(self.learn, seeds.learner, batch, plan.progress)[1],
         )
         learned, report = jax.lax.cond(
             plan.learns,
-            learn,
+            self.learn,
             lambda state, *_: (state, blank),
             seeds.learner,
             batch,
@@ -115,6 +114,19 @@ class Program:
             is_sound=is_sound,
         )
         return seeds, record
+
+    def learn(
+        self, state: LearnerState, batch: Batch, progress: Array
+    ) -> tuple[LearnerState, Report]:
+        """One iteration of every seed. All that learn are in the same one, and its number is one
+        number: where it decides what is done, the rest is not computed."""
+        iteration = jnp.max(state.iteration)
+
+        def one(state: LearnerState, batch: Batch) -> tuple[LearnerState, Report]:
+            state = eqx.tree_at(lambda s: s.iteration, state, iteration)
+            return learner.learn(self.config.learner, state, batch, progress)
+
+        return jax.vmap(one)(state, batch)
 
     @staticmethod
     def by_environment(x: Array) -> Array:

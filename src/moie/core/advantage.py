@@ -28,13 +28,30 @@ def gae(
     errors = batch.rewards + discount * bootstrap - values
     keep = jnp.where(batch.episode_end, 0.0, discount * decay)
 
+    on_processor = jax.default_backend() == "cpu"
+    return (_one_by_one if on_processor else at_once)(errors, keep)
+
+
+def _one_by_one(errors: Float[Array, " N"], keep: Float[Array, " N"]) -> Float[Array, " N"]:
+    """`advantage = error + keep * later advantage`, from the last step back."""
+
     def backwards(later, row):
         error, kept = row
         advantage = error + kept * later
         return advantage, advantage
 
-    _, advantages = jax.lax.scan(backwards, jnp.zeros_like(errors[0]), (errors, keep), reverse=True)
-    return advantages
+    return jax.lax.scan(backwards, jnp.zeros_like(errors[0]), (errors, keep), reverse=True)[1]
+
+
+def at_once(errors: Float[Array, " N"], keep: Float[Array, " N"]) -> Float[Array, " N"]:
+    """The same in as many rounds as the number of steps has digits: an accelerator waits longer for
+    each round than it computes."""
+
+    def joined(later, row):
+        (more, further), (error, kept) = later, row
+        return error + kept * more, kept * further
+
+    return jax.lax.associative_scan(joined, (errors, keep), reverse=True)[0]
 
 
 def standardise(advantages: Float[Array, " N"]) -> Float[Array, " N"]:

@@ -1,11 +1,11 @@
 """The random search behind the swap of prototypes: draws, scores, and ever fewer swaps.
 
 Cost: all candidates need only rows of one N x N kernel matrix, a running top few over the experts
-beats any sort, and with a traced number of swaps one compilation serves all.
+beats any sort, and with a traced number of swaps one compilation serves all. Shifts are computed
+from the best candidate down, until one is within the bound: few are needed.
 """
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -17,6 +17,9 @@ from moie.core.trust_region import Anchor, Scalar, ScalarLike
 
 KEPT = -1
 """Marks a prototype that stays, where the batch row of a new one would stand."""
+SIDE_BY_SIDE = 500
+"""Candidates that an accelerator scores at once. A processor takes one after the other: then the
+rows that it reads stay in its cache."""
 
 
 def running_objective(activations: Sequence[Float[Array, " N"]], runners_up: int) -> Scalar:
@@ -30,8 +33,7 @@ def running_objective(activations: Sequence[Float[Array, " N"]], runners_up: int
 
 def rank_log_odds(order: Int[Array, " M"], dtype) -> Float[Array, " M"]:
     """log 1/(1+rank), for items listed best first."""
-    ranks = jnp.zeros_like(order).at[order].set(jnp.arange(order.size, dtype=order.dtype))
-    return -jnp.log1p(ranks.astype(dtype))
+    return -jnp.log1p(jnp.argsort(order).astype(dtype))
 
 
 def draw_experts(
@@ -59,9 +61,16 @@ def draw_states(
     def distinct(drawn: Int[Array, " D"]) -> Int[Array, " n"]:
         seen_before = jnp.tril(drawn[:, None] == drawn[None, :], k=-1).any(axis=1)
         slot = jnp.where(seen_before, n, jnp.cumsum(~seen_before) - 1)
-        return jnp.full((n,), KEPT, jnp.int32).at[slot].set(drawn, mode="drop")
+        return _placed(slot, drawn, n)
 
     return jax.vmap(distinct)(draws)
+
+
+def _placed(slots: Int[Array, " m"], items: Int[Array, " m"], n: int) -> Int[Array, " n"]:
+    """A list with each item at its slot, `KEPT` where none has it; slots from n on are dropped. By
+    comparison, which an accelerator does at once, and in one order only."""
+    is_here = slots[:, None] == jnp.arange(n)[None, :]
+    return jnp.max(jnp.where(is_here, items[:, None], KEPT), axis=0).astype(jnp.int32)
 
 
 class Search(eqx.Module):
@@ -104,6 +113,42 @@ class Search(eqx.Module):
         return 0.5 * jnp.mean(jnp.sum(z * z, axis=0))
 
 
+def best_within(
+    search: Search,
+    lists: Int[Array, "C K"],
+    present: tuple[Scalar, Int[Array, " K"]],
+    bound: ScalarLike,
+    runners_up: int,
+    at_once: int,
+) -> tuple[Scalar, Int[Array, " K"]]:
+    """The best objective of a candidate that beats the present one with a shift within the bound,
+    and its list; the present one where there is none. `at_once`: candidates scored side by side."""
+    objectives = _each(lambda rows: search.objective(rows, runners_up), lists, at_once)
+    best_first = jnp.argsort(-objectives, stable=True)
+
+    def unsure(carry) -> Bool[Array, ""]:
+        n_seen, (objective, _) = carry
+        next_best = objectives[best_first[jnp.minimum(n_seen, len(lists) - 1)]]
+        return (n_seen < len(lists)) & (next_best > objective)
+
+    def look(carry):
+        n_seen, best = carry
+        some = best_first[jnp.minimum(n_seen + jnp.arange(at_once), len(lists) - 1)]
+        within = _each(lambda rows: search.shift(rows) < bound, lists[some], at_once)
+        good = within & (objectives[some] > best[0])
+        first = some[jnp.argmax(good)]  # the best of them, as they are sorted
+        found = (objectives[first], lists[first])
+        better = jnp.any(good)
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), found, best)
+        return n_seen + at_once, best
+
+    return jax.lax.while_loop(unsure, look, (jnp.int32(0), present))[1]
+
+
+def _each(function: Callable, lists: Int[Array, "C K"], at_once: int) -> Array:
+    return jax.lax.map(function, lists, batch_size=at_once if at_once > 1 else None)
+
+
 def best_rows(
     search: Search,
     expert_odds: Float[Array, " K"],
@@ -123,6 +168,7 @@ def best_rows(
     n_experts, n_states = expert_odds.size, state_odds.size
     present = n_states + jnp.arange(n_experts, dtype=jnp.int32)
     nothing = (search.objective(present, runners_up), present)
+    at_once = 1 if jax.default_backend() == "cpu" else min(SIDE_BY_SIDE, n_candidates)
 
     def attempt(swaps: Scalar, key: PRNGKeyArray):
         expert_key, state_key = jax.random.split(key)
@@ -130,19 +176,8 @@ def best_rows(
         chosen = draw_states(state_key, state_odds, n_candidates, n_experts)
         used = jnp.arange(n_experts, dtype=swaps.dtype)[None, :] < jnp.ceil(swaps)
         chosen = jnp.where(used & (chosen != KEPT), chosen, present[experts])
-
-        def keep_best(best, candidate):
-            expert, state = candidate
-            rows = present.at[expert].set(state)
-            objective = search.objective(rows, runners_up)
-            better = jax.lax.cond(  # few get so far as to need their shift
-                objective > best[0],
-                lambda: search.shift(rows) < bound,
-                lambda: jnp.zeros((), bool),
-            )
-            return jax.tree.map(partial(jnp.where, better), (objective, rows), best), None
-
-        return jax.lax.scan(keep_best, nothing, (experts, chosen))[0]
+        lists = jax.vmap(_placed, in_axes=(0, 0, None))(experts, chosen, n_experts)
+        return best_within(search, lists, nothing, bound, runners_up, at_once)
 
     def unsuccessful(carry) -> Bool[Array, ""]:
         _, last, _, (_, rows) = carry

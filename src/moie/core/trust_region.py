@@ -6,6 +6,8 @@ anchor itself and at zero weights: where a formula does not apply, its inputs ar
 it is evaluated, not only its result afterwards.
 """
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -214,6 +216,27 @@ class PolicyProjection(eqx.Module):
     weight_step: Scalar
 
 
+class WeightProjection(NamedTuple):
+    """Weights whose mean shift with the anchor's actions is within the bound."""
+
+    weights: Float[Array, " K"]
+    membership: Float[Array, "N K"]
+    step: Scalar
+
+
+def project_weights(
+    policy: MixturePolicy, activation: Float[Array, "N K"], anchor: Anchor, bound: ScalarLike
+) -> WeightProjection:
+    """The weights alone. `activation` is that of the policy's prototypes, which are the anchor's,
+    on its states."""
+    strength = policy.magnitude[None, :] * activation
+    with_anchor_actions = membership_of(strength) @ anchor.actions
+    within = less_rounding(bound, with_anchor_actions, anchor)
+    step = weight_step(strength, with_anchor_actions, anchor, within)
+    weights = step * policy.magnitude + (1.0 - step) * anchor.weights
+    return WeightProjection(weights, membership_of(weights[None, :] * activation), step)
+
+
 def project_all(
     policy: MixturePolicy,
     activation: Float[Array, "N K"],
@@ -221,16 +244,8 @@ def project_all(
     bound: ScalarLike,
     entropy_floor: ScalarLike,
 ) -> PolicyProjection:
-    """Weights first, then actions and covariance given the new memberships (section 5.2.2).
-
-    `activation` is that of the policy's prototypes, which are the anchor's, on its states.
-    """
-    strength = policy.magnitude[None, :] * activation
-    with_anchor_actions = membership_of(strength) @ anchor.actions
-    within = less_rounding(bound, with_anchor_actions, anchor)
-    step = weight_step(strength, with_anchor_actions, anchor, within)
-    weights = step * policy.magnitude + (1.0 - step) * anchor.weights
-    membership = membership_of(weights[None, :] * activation)
+    """Weights first, then actions and covariance given the new memberships (section 5.2.2)."""
+    weights, membership, step = project_weights(policy, activation, anchor, bound)
     projection = project_actions(policy, anchor.actions, membership, anchor, bound, entropy_floor)
     projected = eqx.tree_at(lambda p: p.weights, projection.policy, weights)
     return PolicyProjection(projected, projection.gaussian, step)

@@ -5,15 +5,30 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from moie.core import gaussian
 from moie.core.policy import GaussianPolicy, MixturePolicy
 from moie.core.selection import KEPT, compress, seed_prototypes, swap_prototypes, unchanged
-from moie.core.trust_region import Anchor, Scalar, ScalarLike, divergence, less_rounding, seen_kl
+from moie.core.trust_region import (
+    Anchor,
+    PolicyProjection,
+    Scalar,
+    ScalarLike,
+    divergence,
+    less_rounding,
+    seen_kl,
+)
 from moie.learn.algorithm import Keys, Method, Outcome, Sampled, falling_floor
 from moie.learn.config import LearnerConfig, PolicyConfig, SelectionConfig
-from moie.learn.update import Problem, start_moments, update_actions, update_all
+from moie.learn.update import (
+    PolicyMoments,
+    Problem,
+    start_moments,
+    update_actions,
+    update_all,
+    update_either,
+)
 
 
 class Own(eqx.Module):
@@ -107,6 +122,38 @@ def change_prototypes(
     return jax.lax.cond(sampled.iteration % 2 == 1, change, lambda: same)
 
 
+def _ascend(
+    config: LearnerConfig,
+    changed: Bool[Array, ""],
+    policy: MixturePolicy,
+    moments: PolicyMoments,
+    problem: Problem,
+    *,
+    key: PRNGKeyArray,
+) -> tuple[PolicyProjection, PolicyMoments]:
+    """The partial update where prototypes were changed, else the full one. A condition that differs
+    between seeds side by side would cost both: for them the two are one scan."""
+
+    @jax.custom_batching.custom_vmap
+    def one(changed, policy, moments, problem, key):
+        return jax.lax.cond(
+            changed,
+            lambda: update_actions(config, policy, moments, problem, key=key),
+            lambda: update_all(config, policy, moments, problem, key=key),
+        )
+
+    @one.def_vmap
+    def many(_, batched, *arguments):
+        def either(changed, policy, moments, problem, key):
+            return update_either(config, policy, moments, problem, changed, key=key)
+
+        axes = jax.tree.map(lambda is_batched: 0 if is_batched else None, batched)
+        found = jax.vmap(either, in_axes=axes)(*arguments)
+        return found, jax.tree.map(lambda _: True, found)
+
+    return one(changed, policy, moments, problem, key)
+
+
 def update(
     config: LearnerConfig,
     policy: GaussianPolicy,
@@ -134,10 +181,8 @@ def update(
     changed = jnp.any(change.rows != KEPT)
     floor = sampled.entropy_floor
     problem = Problem(states, sampled.taken, sampled.advantages, anchor, floor)
-    projection, moments = jax.lax.cond(
-        changed,
-        lambda: update_actions(config, change.policy, own.moments, problem, key=keys.ascent),
-        lambda: update_all(config, change.policy, own.moments, problem, key=keys.ascent),
+    projection, moments = _ascend(
+        config, changed, change.policy, own.moments, problem, key=keys.ascent
     )
     return Outcome(
         projection.policy,

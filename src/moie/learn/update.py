@@ -6,18 +6,26 @@ partial update leaves the weights and their moments alone.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from moie.core import gaussian
 from moie.core.gaussian import mean_shift
 from moie.core.network import Perceptron
 from moie.core.policy import MixturePolicy
-from moie.core.trust_region import Anchor, PolicyProjection, Scalar, project_actions, project_all
+from moie.core.trust_region import (
+    Anchor,
+    PolicyProjection,
+    Scalar,
+    project_actions,
+    project_all,
+    project_weights,
+)
 from moie.learn.config import CriticConfig, LearnerConfig, UpdateConfig
 
 
@@ -96,6 +104,10 @@ class Problem(eqx.Module):
         return clipped_gain(log_prob - self.anchor.log_prob, self.advantages, clip)
 
 
+def _chosen(condition: Bool[Array, ""], one: Any, other: Any) -> Any:
+    return jax.tree.map(partial(jnp.where, condition), one, other)
+
+
 Index = Int[Array, " M"]
 Project = Callable[[MixturePolicy, Index, Problem], PolicyProjection]
 
@@ -108,10 +120,11 @@ def _ascend(
     project: Project,
     usable: Callable[[Index], Array] | None = None,
     *,
+    holds_weights: bool | Bool[Array, ""],
     key: PRNGKeyArray,
 ) -> tuple[MixturePolicy, PolicyMoments]:
-    """The scan that both updates share: they differ in how a minibatch is projected. With `usable`,
-    which says of a minibatch whether to take it, the weights stay."""
+    """The scan that the updates share: they differ in how a minibatch is projected, in whether the
+    weights stay, and in whether a minibatch is taken, which `usable` says."""
 
     def loss(parameters, index):
         trial = eqx.tree_at(lambda p: (p.weights, p.actions, p.log_std), policy, parameters)
@@ -123,13 +136,14 @@ def _ascend(
         slopes = jax.grad(loss)((weights, actions, log_std), index)
         actions, action_moments = _step(config.action_rate, slopes[1], moments.actions, actions)
         log_std, std_moments = _step(config.std_rate, slopes[2], moments.log_std, log_std)
-        weight_moments = moments.weights
-        if usable is None:
-            weights, weight_moments = _step(config.weight_rate, slopes[0], weight_moments, weights)
-        moved = PolicyMoments(weight_moments, action_moments, std_moments)
-        new = ((weights, actions, log_std), moved)
+        held = (weights, moments.weights)
+        if holds_weights is not True:
+            stepped = _step(config.weight_rate, slopes[0], moments.weights, weights)
+            held = stepped if holds_weights is False else _chosen(holds_weights, held, stepped)
+        moved = PolicyMoments(held[1], action_moments, std_moments)
+        new = ((held[0], actions, log_std), moved)
         if usable is not None:
-            new = jax.tree.map(partial(jnp.where, usable(index)), new, carry)
+            new = _chosen(usable(index), new, carry)
         return new, None
 
     rows = minibatches(key, len(problem.states), config.minibatch, config.epochs)
@@ -154,7 +168,9 @@ def update_all(
     def project(trial: MixturePolicy, index: Index, near: Problem) -> PolicyProjection:
         return project_all(trial, activation[index], near.anchor, bound, floor)
 
-    policy, moments = _ascend(config.update, policy, moments, problem, project, key=key)
+    policy, moments = _ascend(
+        config.update, policy, moments, problem, project, holds_weights=False, key=key
+    )
     return project_all(policy, activation, problem.anchor, bound, floor), moments
 
 
@@ -170,19 +186,71 @@ def update_actions(
 
     A minibatch on which that policy is outside the bound already is skipped.
     """
-    bound, floor, anchor = config.trust_region.bound, problem.entropy_floor, problem.anchor
+    bound, floor = config.trust_region.bound, problem.entropy_floor
     membership = jax.vmap(policy.membership)(problem.states)
     before = policy.actions
-    intermediate = membership @ before
+    usable = _within(problem, membership @ before, bound)
 
     def project(trial: MixturePolicy, index: Index, near: Problem) -> PolicyProjection:
         return project_actions(trial, before, membership[index], near.anchor, bound, floor)
 
+    policy, moments = _ascend(
+        config.update, policy, moments, problem, project, usable, holds_weights=True, key=key
+    )
+    return project_actions(policy, before, membership, problem.anchor, bound, floor), moments
+
+
+def _within(
+    problem: Problem, intermediate: Float[Array, "N A"], bound: float
+) -> Callable[[Index], Array]:
+    """Whether the means of a policy are within the bound on a minibatch."""
+    anchor = problem.anchor
+
     def usable(index: Index) -> Array:
         return mean_shift(intermediate[index], anchor.means[index], anchor.log_std) < bound
 
-    policy, moments = _ascend(config.update, policy, moments, problem, project, usable, key=key)
-    return project_actions(policy, before, membership, anchor, bound, floor), moments
+    return usable
+
+
+def update_either(
+    config: LearnerConfig,
+    policy: MixturePolicy,
+    moments: PolicyMoments,
+    problem: Problem,
+    changed: Bool[Array, ""],
+    *,
+    key: PRNGKeyArray,
+) -> tuple[PolicyProjection, PolicyMoments]:
+    """`update_actions` where prototypes were changed, else `update_all`, as one scan: for seeds
+    that learn side by side, of which some need the one and some the other. The full update does
+    all that the partial one does, once its memberships are held."""
+    bound, floor = config.trust_region.bound, problem.entropy_floor
+    activation = jax.vmap(policy.activation)(problem.states)
+    membership = jax.vmap(policy.membership)(problem.states)
+    before = policy.actions  # the anchor's where nothing was changed
+    is_within = _within(problem, membership @ before, bound)
+
+    def projected(
+        trial: MixturePolicy, activation: Array, membership: Array, anchor: Anchor
+    ) -> PolicyProjection:
+        free = project_weights(trial, activation, anchor, bound)
+        membership = jnp.where(changed, membership, free.membership)
+        projection = project_actions(trial, before, membership, anchor, bound, floor)
+        weights = jnp.where(changed, trial.weights, free.weights)
+        found = eqx.tree_at(lambda p: p.weights, projection.policy, weights)
+        step = jnp.where(changed, projection.weight_step, free.step)
+        return PolicyProjection(found, projection.gaussian, step)
+
+    def project(trial: MixturePolicy, index: Index, near: Problem) -> PolicyProjection:
+        return projected(trial, activation[index], membership[index], near.anchor)
+
+    def usable(index: Index) -> Array:
+        return ~changed | is_within(index)
+
+    policy, moments = _ascend(
+        config.update, policy, moments, problem, project, usable, holds_weights=changed, key=key
+    )
+    return projected(policy, activation, membership, problem.anchor), moments
 
 
 def fit_critic(
