@@ -7,6 +7,7 @@ are one loop, so that the equations of motion are compiled once and not four tim
 
 import contextlib
 import io
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -23,6 +24,28 @@ with contextlib.redirect_stdout(io.StringIO()):  # it says that it has no Warp
 PLANE, CAPSULE = int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_CAPSULE)
 RUNGE_KUTTA = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 """How far a stage goes from the beginning of the step, and its weight in the result."""
+
+
+@contextlib.contextmanager
+def sums_in_order() -> Iterator[None]:
+    """While MJX is traced, its sums over the children of a body are written out. As it has them, they
+    are scattered: on an accelerator in any order, so that no two runs end with the same bytes, or,
+    where XLA is told to keep an order, sorted first, which took most of a step's time."""
+    original = jax.ops.segment_sum
+    jax.ops.segment_sum = _sum_of_each
+    try:
+        yield
+    finally:
+        jax.ops.segment_sum = original
+
+
+def _sum_of_each(data: Array, segment_ids: np.ndarray, num_segments: int) -> Array:
+    """`jax.ops.segment_sum` where the segments are known while tracing."""
+    none = jnp.zeros_like(data[0])
+    members = [np.flatnonzero(segment_ids == segment) for segment in range(num_segments)]
+    return jnp.stack(
+        [sum((data[i] for i in some[1:]), data[some[0]]) if len(some) else none for some in members]
+    )
 
 
 class Body(NamedTuple):
@@ -69,11 +92,13 @@ class Simulator:
         sensors, but with MuJoCo's contact frames and `solver` in place of `mjx.solve`."""
         model, blank = self._model, self._blank
         data: Any = blank.replace(qpos=qpos, qvel=qvel, ctrl=control)
-        for part in (mjx.kinematics, mjx.com_pos, mjx.crb, mjx.collision):
-            data = part(model, data)
-        data = self._aligned(data)
-        for part in (mjx.make_constraint, mjx.transmission, mjx.fwd_velocity, mjx.fwd_actuation):
-            data = part(model, data)
+        with sums_in_order():
+            for part in (mjx.kinematics, mjx.com_pos, mjx.crb, mjx.collision):
+                data = part(model, data)
+            data = self._aligned(data)
+            for part in (mjx.make_constraint, mjx.transmission, mjx.fwd_velocity):
+                data = part(model, data)
+            data = mjx.fwd_actuation(model, data)
         force = data.qfrc_passive - data.qfrc_bias + data.qfrc_actuator
         inner = data._impl
         problem = (inner.efc_J, inner.efc_D, inner.efc_aref, inner.M, force, qacc)
@@ -105,7 +130,8 @@ class Simulator:
             return body
 
         def measured() -> tuple[Array, Array]:
-            felt: Any = mjx.rne_postconstraint(self._model, data)
+            with sums_in_order():
+                felt: Any = mjx.rne_postconstraint(self._model, data)
             return data.xpos[1, :2], felt._impl.cfrc_ext
 
         position, forces = jax.lax.cond(is_last, measured, lambda: (body.position, body.forces))

@@ -14,8 +14,8 @@ def prepare(accelerator: bool = False) -> None:
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if accelerator:
-        if "xla_gpu_deterministic_ops" not in flags:
-            flags += " --xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"
+        if "xla_gpu_autotune_level" not in flags:
+            flags += " --xla_gpu_autotune_level=0"
     else:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     if "xla_cpu_multi_thread_eigen" not in flags:
