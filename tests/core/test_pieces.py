@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from moie.core.advantage import gae, standardise
+from moie.core.advantage import at_once, gae, one_by_one, standardise
 from moie.core.batch import Batch
 from moie.core.entropy import NO_FLOOR, EntropyFloor
 from moie.core.network import make_twins, smaller_value
@@ -27,6 +27,14 @@ def test_gae_tells_termination_from_truncation():
     next_values = jnp.asarray([2.0, 3.0, 4.0])
     advantages = gae(batch, jnp.ones(3), next_values, discount=0.5, decay=0.5)
     np.testing.assert_allclose(advantages, [1.0 + 0.25 * 0.0, 0.0, 2.0])
+
+
+def test_advantages_at_once_are_those_one_by_one():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 7, 3008):
+        errors = jnp.asarray(rng.normal(size=n), jnp.float32)
+        keep = jnp.asarray(np.where(rng.random(n) < 0.05, 0.0, 0.9405), jnp.float32)
+        np.testing.assert_allclose(at_once(errors, keep), one_by_one(errors, keep), atol=1e-5)
 
 
 def test_standardised_advantages():

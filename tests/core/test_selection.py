@@ -1,5 +1,7 @@
 """Promises of swap, compress and seeding, over random policies and batches."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moie.core.search import Search, draw_experts, draw_states, running_objective
+from moie.core.search import Search, best_within, draw_experts, draw_states, running_objective
 from moie.core.selection import KEPT, compress, seed_prototypes, swap_objective, swap_prototypes
 from moie.core.trust_region import Anchor
 from tests.core.cases import kl_of, random_case
@@ -30,6 +32,19 @@ def compress_after(policy, near, states, taken, advantages):
     return compress(policy, states, taken, advantages, anchor, 0.5 * BOUND, 0.66 * BOUND)
 
 
+@partial(jax.jit, static_argnums=4)
+def best_of_lists(policy, states, taken, lists, at_once):
+    search = Search.of(policy, states, Anchor.of(policy, states, taken))
+    present = len(states) + jnp.arange(policy.weights.size, dtype=jnp.int32)
+    nothing = (search.objective(present, 3), present)
+    return best_within(search, lists, nothing, BOUND, 3, at_once), search
+
+
+@jax.jit
+def measures_of_lists(search, lists):
+    return jax.lax.map(lambda rows: (search.objective(rows, 3), search.shift(rows)), lists)
+
+
 def objective_of(policy, states) -> float:
     distances = ((states[:, None].astype("f8") - np.asarray(policy.prototypes)) ** 2).sum(-1)
     top = np.sort(np.exp(-float(policy.temperature) * distances), axis=1)[:, ::-1][:, :3]
@@ -41,6 +56,30 @@ def is_visited(policy, states, rows, before) -> bool:
     rows, prototypes = np.asarray(rows), np.asarray(policy.prototypes)
     expected = np.where((rows != KEPT)[:, None], states[rows], np.asarray(before.prototypes))
     return bool((prototypes == expected).all())
+
+
+@pytest.mark.parametrize("at_once", [1, 16, 50])
+def test_the_best_list_is_found_however_many_are_looked_at_side_by_side(at_once):
+    n_found = 0
+    for seed in range(30):
+        case, rng = random_case(seed), np.random.default_rng(seed)
+        n, k = len(case.states), case.policy.weights.size
+        lists = np.tile(n + np.arange(k, dtype=np.int32), (50, 1))
+        lists[np.arange(50), rng.integers(0, k, 50)] = rng.integers(0, n, 50)
+        (objective, rows), search = best_of_lists(*case[:3], jnp.asarray(lists), at_once)
+        objectives, shifts = (np.asarray(x) for x in measures_of_lists(search, jnp.asarray(lists)))
+        within = shifts < BOUND
+        before = float(search.objective(n + jnp.arange(k), 3))
+        best = np.where(within, objectives, -np.inf).argmax()
+        if within[best] and objectives[best] > before + 1e-6:
+            n_found += 1
+            assert objective == pytest.approx(objectives[best], abs=1e-6)
+            assert objectives[(lists == np.asarray(rows)).all(axis=1)].max() == pytest.approx(
+                objectives[best], abs=1e-6
+            )
+        elif not within.any() or objectives[best] < before - 1e-6:
+            assert (np.asarray(rows) >= n).all()
+    assert n_found > 10
 
 
 @many

@@ -77,6 +77,25 @@ def test_one_compilation_for_all_iterations():
     assert learn_jit._cache_size() == before + 1
 
 
+def test_seeds_side_by_side_take_the_update_that_each_needs(trained):
+    full = [bool(report.facts["full_update"]) for *_, report in trained]
+    mixed = [trained[i] for i in (full.index(False), full.index(True, 1), 2, 7)]
+    together = jax.tree.map(
+        lambda *x: jnp.stack(x), *((state, batch) for state, batch, *_ in mixed)
+    )
+    after, reports = jax.jit(jax.vmap(lambda state, batch: learn(CONFIG, state, batch)))(*together)
+    assert set(np.asarray(reports.facts["full_update"]).tolist()) == {0, 1}
+    for place, (_, _, alone, report) in enumerate(mixed):
+        for one, other in zip(
+            jax.tree.leaves((alone.policy, alone.own, report)),
+            jax.tree.leaves(
+                jax.tree.map(lambda x, at=place: x[at], (after.policy, after.own, reports))
+            ),
+            strict=True,
+        ):
+            np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
+
+
 def test_a_network_policy_is_no_copy_of_a_critic():
     for name in ("ppo", "trpo"):
         network = replace(CONFIG.network, policy_hidden=CONFIG.critic.hidden)

@@ -28,9 +28,12 @@ RUNGE_KUTTA = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 
 @contextlib.contextmanager
 def sums_in_order() -> Iterator[None]:
-    """While MJX is traced, its sums over the children of a body are written out. As it has them, they
-    are scattered: on an accelerator in any order, so that no two runs end with the same bytes, or,
-    where XLA is told to keep an order, sorted first, which took most of a step's time."""
+    """While MJX is traced, its sums over the children of a body are written out.
+
+    As it has them they are scattered: on an accelerator in any order, so that no two runs end with
+    the same bytes. XLA can be told to keep an order (`--xla_gpu_deterministic_ops`), but sorts
+    first, which took half of a step's time and more; and it lost values of other scatters.
+    """
     original = jax.ops.segment_sum
     jax.ops.segment_sum = _sum_of_each
     try:
@@ -67,6 +70,8 @@ class Simulator:
 
     def __init__(self, model: mujoco.MjModel, frame_skip: int, feels_contact: bool = False):
         """`feels_contact`: whether `position` and `forces` are needed."""
+        self.model = model
+        """As MuJoCo has it."""
         self._model = mjx.put_model(model)
         self._blank: Any = mjx.make_data(self._model)
         self._geom_types = np.asarray(model.geom_type)

@@ -29,10 +29,10 @@ def gae(
     keep = jnp.where(batch.episode_end, 0.0, discount * decay)
 
     on_processor = jax.default_backend() == "cpu"
-    return (_one_by_one if on_processor else at_once)(errors, keep)
+    return (one_by_one if on_processor else at_once)(errors, keep)
 
 
-def _one_by_one(errors: Float[Array, " N"], keep: Float[Array, " N"]) -> Float[Array, " N"]:
+def one_by_one(errors: Float[Array, " N"], keep: Float[Array, " N"]) -> Float[Array, " N"]:
     """`advantage = error + keep * later advantage`, from the last step back."""
 
     def backwards(later, row):
