@@ -20,7 +20,7 @@ from moie.comparison.selection import is_late
 from moie.learn import registry
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
-STUDIES = ("paper-small", "paper-locomotion", "paper-diffproto")
+STUDIES = ("paper-small", "paper-locomotion", "paper-diffproto", "swarm")
 
 Who = tuple[str, int]  # an algorithm, and its number of experts or zero
 

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 HEAD = ("task", "learner", "parameters", "seeds", "return, sampled actions", "return, mean action")
 WALKED = (*HEAD, "distance [m]")
 WANDERED = (*WALKED, "prototypes off visited states by")
+ATTENDED = (*(name for name in WALKED if name != "seeds"), "attention")
 COMMANDS = ("policy", "steps", "command")
 SHORT = {task.id: task.short for task in TASKS}
 
@@ -65,6 +66,18 @@ def wandered(evidence: Evidence, study: str) -> Rows:
     return [[*_cells(one), _off(known, one)] for one in known.facts["results"]]
 
 
+def attended(evidence: Evidence, study: str) -> Rows:
+    """The final returns of a study whose learners all have the same number of seeds, and how many
+    lines of a program one has to look at."""
+    rows = []
+    for one in evidence[study].facts["results"]:
+        task, learner, parameters, _, *numbers = _cells(one)
+        known = one["final"]["attention"]
+        attention = "-" if known is None else f"{known['mean']:.1f}"
+        rows.append([task, learner, parameters, *numbers, attention])
+    return rows
+
+
 def command(file: Path) -> list[str]:
     """A policy file, its steps, and the command that makes it."""
     policy = moie.load(file)
@@ -96,7 +109,8 @@ def _results(text: str, evidence: Evidence) -> str:
     text = with_rows(
         _root(text, evidence), WALKED, returns(evidence, "paper-locomotion", len(WALKED))
     )
-    return with_rows(text, WANDERED, wandered(evidence, "paper-diffproto"))
+    text = with_rows(text, WANDERED, wandered(evidence, "paper-diffproto"))
+    return with_rows(text, ATTENDED, attended(evidence, "swarm"))
 
 
 def _policies(text: str, evidence: Evidence) -> str:
