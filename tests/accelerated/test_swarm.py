@@ -135,6 +135,7 @@ def test_a_seed_that_diverges_is_marked_and_disturbs_no_other(
 
 
 def test_the_learner_is_the_same(runs: Path) -> None:
+    import equinox as eqx
     import jax
 
     from moie.accelerated.program import Program
@@ -152,10 +153,11 @@ def test_the_learner_is_the_same(runs: Path) -> None:
         after, moments, _ = program.sample(seeds, Plan(*columns))
         rows = jax.tree.map(program.by_environment, moments)
         batch = program.batch(after, rows)
-        together = jax.vmap(partial(learner.learn, config.learner))(seeds.learner, batch)
-        return batch, together[0].policy
+        learned, report = program.learn(seeds.learner, batch, 0.0)
+        return batch, learned, report, eqx.tree_at(lambda s: s.learner, after, learned)
 
-    batch, together = jax.jit(both)(seeds)
+    both = jax.jit(both)
+    batch, *_, later_seeds = both(seeds)
     assert batch.states.shape == (2, 128, 4)
     assert np.asarray(batch.episode_end).reshape(2, 8, 16)[:, :, -1].all()
     ends = np.asarray(batch.terminated)
@@ -165,16 +167,21 @@ def test_the_learner_is_the_same(runs: Path) -> None:
     states, later = np.asarray(batch.states), np.asarray(batch.next_states)
     np.testing.assert_array_equal(later[:, :-1][follows], states[:, 1:][follows])
     assert (np.abs(later[ends][:, 1]) > 0.2).all()
-    for place in range(2):
-        alone, _ = learner.learn_jit(
-            config.learner,
-            jax.tree.map(lambda x, at=place: x[at], seeds.learner),
-            jax.tree.map(lambda x, at=place: x[at], batch),
-        )
-        for one, other in zip(
-            jax.tree.leaves(alone.policy), jax.tree.leaves(together), strict=True
-        ):
-            np.testing.assert_allclose(one, other[place], atol=1e-4)
+    # The first iteration, and the second one, which swaps prototypes.
+    for before in (seeds, later_seeds):
+        batch, together, reports, _ = both(before)
+        for place in range(2):
+            alone, report = learner.learn_jit(
+                config.learner,
+                jax.tree.map(lambda x, at=place: x[at], before.learner),
+                jax.tree.map(lambda x, at=place: x[at], batch),
+            )
+            assert np.array_equal(report.rows, reports.rows[place])
+            for one, other in zip(
+                jax.tree.leaves(alone.policy), jax.tree.leaves(together.policy), strict=True
+            ):
+                np.testing.assert_allclose(one, other[place], atol=1e-4)
+    assert (np.asarray(reports.facts["swaps"]) > 0).any()
 
 
 def test_seeds_are_a_number_or_a_list() -> None:

@@ -34,12 +34,13 @@ def sums_in_order() -> Iterator[None]:
     the same bytes. XLA can be told to keep an order (`--xla_gpu_deterministic_ops`), but sorts
     first, which took half of a step's time and more; and it lost values of other scatters.
     """
-    original = jax.ops.segment_sum
-    jax.ops.segment_sum = _sum_of_each
+    operations: Any = jax.ops
+    original = operations.segment_sum
+    operations.segment_sum = _sum_of_each
     try:
         yield
     finally:
-        jax.ops.segment_sum = original
+        operations.segment_sum = original
 
 
 def _sum_of_each(data: Array, segment_ids: np.ndarray, num_segments: int) -> Array:

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from moie.accelerated.records import Ended, Moment, Plan, Record, Running, Seeds, Visited
 from moie.accelerated.tasks import Step, Task, World
 from moie.core.batch import Batch
+from moie.core.trust_region import ScalarLike
 from moie.learn import learner
 from moie.learn.learner import LearnerState, Report
 from moie.runs.config import RunConfig
@@ -116,7 +117,7 @@ class Program:
         return seeds, record
 
     def learn(
-        self, state: LearnerState, batch: Batch, progress: Array
+        self, state: LearnerState, batch: Batch, progress: ScalarLike
     ) -> tuple[LearnerState, Report]:
         """One iteration of every seed. All that learn are in the same one, and its number is one
         number: where it decides what is done, the rest is not computed."""
