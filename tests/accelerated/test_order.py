@@ -32,7 +32,7 @@ def test_what_would_be_in_any_order_is_recognised() -> None:
     assert len(sums_in_any_order(scattered.as_text())) == 1
 
 
-@pytest.mark.parametrize("name", ["Ant-v5", "HalfCheetah-v5", "Hopper-v5"])
+@pytest.mark.parametrize("name", ["Ant-v5", "HalfCheetah-v5"])
 def test_no_step_of_a_robot_sums_in_any_order(name: str) -> None:
     from moie.accelerated.tasks import Task
 
@@ -54,7 +54,7 @@ def test_no_step_of_a_robot_sums_in_any_order(name: str) -> None:
     assert ball not in capsules
 
 
-@pytest.mark.parametrize("algorithm", ["moie", "crisp", "trpo"])
+@pytest.mark.parametrize("algorithm", ["moie", "trpo"])
 def test_no_learner_sums_in_any_order(algorithm: str) -> None:
     from dataclasses import replace
 

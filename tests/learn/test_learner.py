@@ -77,23 +77,23 @@ def test_one_compilation_for_all_iterations():
     assert learn_jit._cache_size() == before + 1
 
 
+learn_together = jax.jit(jax.vmap(lambda state, batch: learn(CONFIG, state, batch)))
+"""The same for seeds side by side."""
+
+
 def test_seeds_side_by_side_take_the_update_that_each_needs(trained):
-    full = [bool(report.facts["full_update"]) for *_, report in trained]
-    mixed = [trained[i] for i in (full.index(False), full.index(True, 1), 2, 7)]
-    together = jax.tree.map(
-        lambda *x: jnp.stack(x), *((state, batch) for state, batch, *_ in mixed)
-    )
-    after, reports = jax.jit(jax.vmap(lambda state, batch: learn(CONFIG, state, batch)))(*together)
-    assert set(np.asarray(reports.facts["full_update"]).tolist()) == {0, 1}
-    for place, (_, _, alone, report) in enumerate(mixed):
-        for one, other in zip(
-            jax.tree.leaves((alone.policy, alone.own, report)),
-            jax.tree.leaves(
-                jax.tree.map(lambda x, at=place: x[at], (after.policy, after.own, reports))
-            ),
-            strict=True,
-        ):
-            np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
+    partial = [not report.facts["full_update"] for *_, report in trained]
+    for pair in ((partial.index(True), 2), (7, 4), (0, partial.index(True, 4))):
+        given = [trained[i][:2] for i in pair]
+        after, reports = learn_together(*jax.tree.map(lambda *x: jnp.stack(x), *given))
+        for place, i in enumerate(pair):
+            assert bool(reports.facts["full_update"][place]) != partial[i]
+            found = jax.tree.map(lambda x, at=place: x[at], (after.policy, after.own, reports))
+            _, _, alone, report = trained[i]
+            expected = (alone.policy, alone.own, report)
+            for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+    assert len({partial[i] for i in pair}) == 2
 
 
 def test_a_network_policy_is_no_copy_of_a_critic():
@@ -184,9 +184,8 @@ def test_learning_step_can_be_vmapped_over_seeds():
     keys = jax.random.split(jax.random.key(1), 2)
     states = jax.vmap(lambda key: start(CONFIG, N_FEATURES, N_ACTIONS, key=key))(keys)
     batches = jax.tree.map(lambda *x: jnp.stack(x), random_batch(0), random_batch(1))
-    step = jax.jit(jax.vmap(lambda s, b: learn(CONFIG, s, b)))
     for _ in range(2):
-        states, _ = step(states, batches)
+        states, _ = learn_together(states, batches)
     for i in range(2):
         alone = start(CONFIG, N_FEATURES, N_ACTIONS, key=keys[i])
         for _ in range(2):
