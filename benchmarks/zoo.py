@@ -47,14 +47,14 @@ Record = dict[str, Any]
 
 
 def candidates() -> dict[str, list[Path]]:
-    """Policy files by task: those of a mixture that is short enough, and whose actions can be
-    carried out as they are written."""
+    """Policy files by task of the zoo: those of a mixture that is short enough, and whose actions
+    can be carried out as they are written."""
     found: dict[str, list[Path]] = {task: [] for task in LISTED}
     for file in sorted(RESULTS.glob("*policies/*.safetensors")):
         policy = moie.load(file)
         if not isinstance(policy, Mixture) or policy.n_experts > MOST_EXPERTS:
             continue
-        if truth.in_range(policy) == 1.0:
+        if policy.task in found and truth.in_range(policy) == 1.0:
             found[policy.task].append(file)
     return found
 

@@ -37,6 +37,8 @@ class Program:
         if config.scales_actions:
             self._centre, self._range = jnp.asarray((low + high) / 2), jnp.asarray((high - low) / 2)
         self.compiled: Any = None
+        # As functions of jax they are traced once, however often they are named.
+        self._iterate, self._learn = jax.jit(self._iterate_once), jax.jit(self.learn)
 
     def start(self, seeds: list[int]) -> Seeds:
         """Untrained policies, robots at the beginning of an episode."""
@@ -85,17 +87,17 @@ class Program:
 
         return jax.lax.scan(one, seeds, plans)
 
-    def _iterate(self, seeds: Seeds, plan: Plan) -> tuple[Seeds, Record]:
+    def _iterate_once(self, seeds: Seeds, plan: Plan) -> tuple[Seeds, Record]:
         seeds, moments, ended = self.sample(seeds, plan)
         rows = jax.tree.map(self.by_environment, moments)
         batch = self.batch(seeds, rows)
         blank = jax.tree.map(
             lambda x: jnp.zeros(x.shape, x.dtype),
-            jax.eval_shape(self.learn, seeds.learner, batch, plan.progress)[1],
+            jax.eval_shape(self._learn, seeds.learner, batch, plan.progress)[1],
         )
         learned, report = jax.lax.cond(
             plan.learns,
-            self.learn,
+            self._learn,
             lambda state, *_: (state, blank),
             seeds.learner,
             batch,
