@@ -1,4 +1,7 @@
-"""Shapes in the types are checked: by beartype, wherever a test calls into the pure layers."""
+"""Shapes in the types are checked: by beartype, wherever a test calls into the pure layers. Programs
+are compiled in a hurry: they are small, and compiling is what most tests wait for."""
+
+import os
 
 from jaxtyping import install_import_hook
 
@@ -6,6 +9,8 @@ install_import_hook(["moie.core", "moie.learn"], "beartype.beartype")
 
 from moie.learn.runtime import prepare  # noqa: E402  the hook comes before the first import
 
+HURRY = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {HURRY}".strip()
 prepare()
 
 from pathlib import Path  # noqa: E402
