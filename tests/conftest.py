@@ -1,5 +1,5 @@
-"""Shapes in the types are checked: by beartype, wherever a test calls into the pure layers. Programs
-are compiled in a hurry: they are small, and compiling is what most tests wait for."""
+"""Shapes in the types are checked: by beartype, wherever a test calls into the pure layers.
+Programs are compiled in a hurry: they are small, and compiling is what most tests wait for."""
 
 import os
 
