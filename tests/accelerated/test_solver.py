@@ -1,5 +1,6 @@
 """Accelerations under constraints: the minimum of MuJoCo's cost."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -54,15 +55,34 @@ def test_no_constraint_and_no_force_is_no_acceleration() -> None:
     assert (np.asarray(forces) == 0.0).all()
 
 
-def test_the_program_for_a_gpu_computes_the_same() -> None:
+def test_damped_accelerations_are_those_of_larger_masses() -> None:
     from moie.accelerated import solver
 
-    given = problems(3, 5, 3)  # sizes that have to be filled up
+    given = problems(50, 12, 6)
+    damping = jnp.asarray(np.random.default_rng(1).uniform(0.0, 2.0, (50, 6)), jnp.float32)
+    _, forces = jax.vmap(solver.newton)(*given)
+    found, same, damped = jax.vmap(solver.damped)(*given, damping)
+    np.testing.assert_array_equal(same, forces)
+    jacobian, _, _, mass, force, _ = (np.asarray(x, np.float64) for x in given)
+    pushed = force + np.einsum("nrv,nr->nv", jacobian, forces)
+    larger = mass + np.asarray(damping, np.float64)[:, :, None] * np.eye(6)
+    expected = np.linalg.solve(larger, pushed[..., None])[..., 0]
+    np.testing.assert_allclose(damped, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+    assert not np.allclose(damped, found, rtol=0.1)
+
+
+@pytest.mark.parametrize("name", ["newton", "damped"])
+def test_the_program_for_a_gpu_computes_the_same(name: str) -> None:
+    from moie.accelerated import solver
+
+    method, given = getattr(solver, name), problems(3, 5, 3)  # sizes that have to be filled up
+    if name == "damped":
+        given = (*given, jnp.ones((3, 3)))
 
     def kernel(*problem: Any) -> Any:
-        return solver.as_one_program(*problem, interpret=True)
+        return solver.as_one_program(method, *problem, interpret=True)
 
-    for ours, theirs in zip(jax.vmap(kernel)(*given), jax.vmap(solver.newton)(*given), strict=True):
+    for ours, theirs in zip(jax.vmap(kernel)(*given), jax.vmap(method)(*given), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
-    lowered = jax.jit(jax.vmap(solver.as_one_program)).trace(*given)
+    lowered = jax.jit(jax.vmap(partial(solver.as_one_program, method))).trace(*given)
     assert "xla.gpu.triton" in lowered.lower(lowering_platforms=("cuda",)).as_text()

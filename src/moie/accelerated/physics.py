@@ -93,9 +93,12 @@ class Simulator:
         advance = self._runge_kutta if self._is_runge_kutta else self._euler
         return advance(body, control)
 
-    def _forward(self, qpos: Any, qvel: Any, qacc: Any, control: Any) -> mjx.Data:
+    def _forward(
+        self, qpos: Any, qvel: Any, qacc: Any, control: Any, damping: Array | None = None
+    ) -> tuple[Any, Array]:
         """`mjx.forward` of a model without tendons, equality constraints, joints with friction and
-        sensors, but with MuJoCo's contact frames and `solver` in place of `mjx.solve`."""
+        sensors, but with MuJoCo's contact frames and `solver` in place of `mjx.solve`; and the
+        accelerations by which velocities change, damped where a damping is given."""
         model, blank = self._model, self._blank
         data: Any = blank.replace(qpos=qpos, qvel=qvel, ctrl=control)
         with sums_in_order():
@@ -108,9 +111,12 @@ class Simulator:
         force = data.qfrc_passive - data.qfrc_bias + data.qfrc_actuator
         inner = data._impl
         problem = (inner.efc_J, inner.efc_D, inner.efc_aref, inner.M, force, qacc)
-        found, forces = solver.solve(*problem)
-        data = data.tree_replace({"_impl.efc_force": forces})
-        return data.replace(qacc=found, qfrc_smooth=force, qfrc_constraint=inner.efc_J.T @ forces)
+        if damping is None:
+            found, forces = solver.solve(solver.newton, *problem)
+            change = found
+        else:
+            found, forces, change = solver.solve(solver.damped, *problem, damping)
+        return data.tree_replace({"_impl.efc_force": forces}).replace(qacc=found), change
 
     def _aligned(self, data: Any) -> Any:
         """Contacts of capsules with the floor: the first tangent is the capsule's axis, however
@@ -144,11 +150,11 @@ class Simulator:
         return body._replace(position=position, forces=forces)
 
     def _euler(self, body: Body, control: Array) -> Body:
+        damping = self._step * self._model.dof_damping
+
         def substep(body: Body, is_last: Array) -> tuple[Body, None]:
-            data: Any = self._forward(body.qpos, body.qvel, body.qacc, control)
-            # Damping is integrated implicitly, as MuJoCo does.
-            mass = data._impl.M + jnp.diag(self._step * self._model.dof_damping)
-            qacc = solver.solve_positive(mass, data.qfrc_smooth + data.qfrc_constraint)
+            given = (body.qpos, body.qvel, body.qacc, control, damping)
+            data, qacc = self._forward(*given)
             qvel = body.qvel + self._step * qacc
             qpos = self._moved(body.qpos, qvel)
             after = body._replace(qpos=qpos, qvel=qvel, qacc=data.qacc)
@@ -163,8 +169,7 @@ class Simulator:
             reach, weight, ends, is_last = row
             qpos = self._moved(body.qpos, reach * velocity)
             velocity = body.qvel + reach * self._step * qacc
-            data: Any = self._forward(qpos, velocity, body.qacc, control)
-            qacc = data.qacc
+            data, qacc = self._forward(qpos, velocity, body.qacc, control)
             mean_velocity = mean_velocity + weight * velocity
             mean_qacc = mean_qacc + weight * qacc
             after = Body(

@@ -7,6 +7,7 @@ takes one step (the derivative along a line is piecewise linear: it is known whe
 all breakpoints), and on a GPU the whole method is one program.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ SMALL = 1e-5
 """Of a step, relative to the accelerations: the next one would be lost in rounding."""
 Matrix = Float[Array, "v v"]
 Vector = Float[Array, " v"]
+Method = Callable[..., tuple[Array, ...]]
 
 
 def solve_positive(matrix: Matrix, vector: Vector) -> Vector:
@@ -40,6 +42,11 @@ def solve_positive(matrix: Matrix, vector: Vector) -> Vector:
     left, right = jax.lax.fori_loop(0, len(vector), eliminate, (matrix, vector))
     diagonal = jnp.sum(jnp.where(number[:, None] == number[None, :], left, 0.0), axis=1)
     return right / diagonal
+
+
+def _with_diagonal(matrix: Matrix, diagonal: Vector) -> Matrix:
+    number = jnp.arange(len(diagonal))
+    return matrix + jnp.where(number[:, None] == number[None, :], diagonal[None, :], 0.0)
 
 
 def _times(matrix: Array, vector: Vector) -> Array:
@@ -116,47 +123,57 @@ def newton(
     return x, -stiffness * jnp.minimum(0.0, _times(jacobian, x) - target)
 
 
-def solve(*problem: Any) -> tuple[Vector, Array]:
-    """`newton`, on a GPU as one program for each robot."""
-    return as_one_program(*problem) if jax.default_backend() == "gpu" else newton(*problem)
-
-
-def as_one_program(
+def damped(
     jacobian: Array,
     stiffness: Array,
     target: Array,
-    mass: Array,
-    force: Array,
-    start: Array,
-    interpret: bool = False,
-) -> tuple[Vector, Array]:
-    """`newton` as a kernel; sizes are powers of two there, the rest is filled with constraints that
+    mass: Matrix,
+    force: Vector,
+    start: Vector,
+    damping: Vector,
+) -> tuple[Vector, Array, Vector]:
+    """`newton`, and the accelerations by which Euler's method changes the velocities: the same
+    forces on masses to which the damping of a step is added, as MuJoCo integrates it."""
+    found, forces = newton(jacobian, stiffness, target, mass, force, start)
+    pushed = force + jnp.sum(jacobian * forces[:, None], axis=0)
+    return found, forces, solve_positive(_with_diagonal(mass, damping), pushed)
+
+
+def solve(method: Method, *problem: Array) -> tuple[Array, ...]:
+    """`newton` or `damped`; on a GPU as one program for each robot."""
+    if jax.default_backend() == "gpu":
+        return as_one_program(method, *problem)
+    return method(*problem)
+
+
+def as_one_program(method: Method, *problem: Array, interpret: bool = False) -> tuple[Array, ...]:
+    """`solve` as a kernel; sizes are powers of two there, the rest is filled with constraints that
     are never active and with free masses of one."""
     from jax.experimental.pallas import triton
 
+    jacobian, stiffness, target, mass, *vectors = problem
     n_rows, n = jacobian.shape
     rows, size = pl.next_power_of_2(n_rows), pl.next_power_of_2(n)
     more, wide = (0, rows - n_rows), (0, size - n)
-    filler = jnp.diag((jnp.arange(size) >= n).astype(mass.dtype))
-    problem = (
+    filler = (jnp.arange(size) >= n).astype(mass.dtype)
+    filled = (
         jnp.pad(jacobian, (more, wide)),
         jnp.pad(stiffness, more),
         jnp.pad(target, more),
-        jnp.pad(mass, (wide, wide)) + filler,
-        jnp.pad(force, wide),
-        jnp.pad(start, wide),
+        _with_diagonal(jnp.pad(mass, (wide, wide)), filler),
+        *(jnp.pad(vector, wide) for vector in vectors),
     )
 
     def kernel(*references: Any) -> None:
-        given, (found, forces) = references[:-2], references[-2:]
-        found[...], forces[...] = newton(*(one[...] for one in given))
+        given, answers = references[: len(filled)], references[len(filled) :]
+        for answer, value in zip(answers, method(*(one[...] for one in given)), strict=True):
+            answer[...] = value
 
-    shapes = tuple(jax.ShapeDtypeStruct((n,), jacobian.dtype) for n in (size, rows))
     call = pl.pallas_call(
         kernel,
-        out_shape=shapes,
+        out_shape=jax.eval_shape(method, *filled),
         compiler_params=triton.CompilerParams(num_warps=max(1, rows // 32)),
         interpret=interpret,
     )
-    found, forces = call(*problem)
-    return found[:n], forces[:n_rows]
+    wanted = jax.eval_shape(method, *problem)
+    return tuple(answer[: len(one)] for answer, one in zip(call(*filled), wanted, strict=True))
