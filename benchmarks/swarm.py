@@ -1,7 +1,7 @@
 """Speed of swarms: physics alone, whole training, the learner's share; by seeds and environments.
 
-    python benchmarks/swarm.py Hopper-v5 --seeds 1 5 25 75 --environments 64
-    python benchmarks/swarm.py Hopper-v5 --seeds --cpu-pool     # `moie train` alone
+    python benchmarks/swarm.py Hopper-v5 --sizes 1x64 25x64 25x188   # seeds x environments of each
+    python benchmarks/swarm.py Hopper-v5 --sizes --cpu-pool          # `moie train` alone
 
 Run it alone on the machine: an accelerator that others use, too, tells little. All configurations
 are compiled first, each in a process of its own, and then measured one after the other.
@@ -155,14 +155,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("task")
     parser.add_argument("--algorithm", default="moie")
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 5, 25, 75])
-    parser.add_argument("--environments", type=int, nargs="*", default=[64])
+    parser.add_argument("--sizes", nargs="*", default=["1x64", "5x64", "25x64", "75x64"])
     parser.add_argument(
         "--cpu-pool", action="store_true", help="also `moie train` on the processor"
     )
     given = parser.parse_args()
     print(f"{given.task}, {given.algorithm}, {jax.devices()[0].device_kind}", flush=True)
-    compare(given.task, given.algorithm, [(s, e) for e in given.environments for s in given.seeds])
+    sizes = [tuple(map(int, size.split("x"))) for size in given.sizes]
+    compare(given.task, given.algorithm, sizes)
     if given.cpu_pool:
         speed = pool(given.task, given.algorithm)
         print(f"moie train, {n_cores()} cores: {speed:,.0f} steps/s")
