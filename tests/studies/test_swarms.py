@@ -131,7 +131,7 @@ def states(runs: moie.StudyRuns) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("batch_steps", "environments"), [(3008, 64), (128, 64), (64, 32), (100, 50), (97, 1), (2, 1)]
+    ("batch_steps", "environments"), [(3008, 94), (128, 64), (64, 32), (100, 50), (97, 1), (2, 1)]
 )
 def test_environments_share_a_batch(batch_steps: int, environments: int) -> None:
     grid = Grid(["Hopper-v5", "pendulum"], "ppo", settings={"batch_steps": batch_steps})
@@ -173,9 +173,9 @@ def test_cells_are_trained_skipped_and_resumed(out: Path, told: Told) -> None:
     done = study(mine, out)
     assert set(states(done).values()) == {"done"}
     study(mine, out)
-    assert told.calls == [("start", ANT, 64), ("start", HOPPER, 64), ("resume", ANT, 4)]
+    assert told.calls == [("start", ANT, 94), ("start", HOPPER, 94), ("resume", ANT, 4)]
     declared = json.loads((out / "study.json").read_text())
-    assert declared["settings"]["environments"] == 64
+    assert declared["settings"]["environments"] == 94
     assert len(curves.read(out / "curves.parquet").rows) == 4 * 5
     assert not (out / "ray.log").exists()
 
@@ -208,7 +208,7 @@ def test_a_swarm_that_was_killed_at_its_start_begins_again(out: Path, told: Told
     (first, _) = with_engine(plan(mine), "swarm")
     RunDirectory.create(out / first.name, first.config)
     assert not study(mine, out).unfinished
-    assert told.calls == [("start", HOPPER, 64)]
+    assert told.calls == [("start", HOPPER, 94)]
 
 
 # --- what goes wrong -----------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def test_ctrl_c_ends_the_study_and_says_how_to_go_on(out: Path, told: Told) -> N
     told.play[HOPPER] = stop
     with pytest.raises(Stopped, match="stopped; the same command goes on"):
         study(mine, out)
-    assert told.calls == [("start", HOPPER, 64)]
+    assert told.calls == [("start", HOPPER, 94)]
     assert len(curves.read(out / "curves.parquet").rows) == 2 * 2
     found = moie.study_status(mine, out=out, engine="swarm")
     assert [(one.state, one.iteration) for one in found.statuses] == [
@@ -270,7 +270,7 @@ def test_a_cell_that_another_process_works_on_is_left_to_it(out: Path, told: Tol
         study(mine, out)
     with RunDirectory(out / HOPPER / "s1").lock():
         runs = study(mine, out)
-    assert told.calls[1:] == [("start", ANT, 64)]
+    assert told.calls[1:] == [("start", ANT, 94)]
     assert not runs.failed
 
 
@@ -278,12 +278,12 @@ def test_runs_that_were_made_otherwise_are_named(out: Path, told: Told) -> None:
     mine = declare("Hopper-v5", seeds=1)
     (one,) = plan(mine)
     RunDirectory.create(out / one.name, one.config)
-    said = "was made with environments = 0, the study wants 64: it was made without --engine swarm"
+    said = "was made with environments = 0, the study wants 94: it was made without --engine swarm"
     with pytest.raises(moie.InputError, match=said):
         study(mine, out)
     RunDirectory(out / one.name).remove()
     study(mine, out)
-    said = "was made with environments = 64, the study wants 0: it was made with --engine swarm"
+    said = "was made with environments = 94, the study wants 0: it was made with --engine swarm"
     with pytest.raises(moie.InputError, match=said):
         moie.study(mine, out=out)
     assert said in moie.study_status(mine, out=out).misfits[0]

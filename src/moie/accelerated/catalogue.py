@@ -6,8 +6,15 @@ import importlib.util
 from moie.errors import InputError, shortened
 
 TASKS = ("Ant-v5", "HalfCheetah-v5", "Hopper-v5", "InvertedPendulum-v5", "Walker2d-v5")
-ENVIRONMENTS = 64
-"""Of each seed, where the user says nothing."""
+ENVIRONMENTS = 100
+"""Of each seed, at most, where the user says nothing."""
+
+
+def environments_of(batch_steps: int) -> int:
+    """How many environments a seed has where the user says nothing: they share a batch evenly, with
+    two steps each at least."""
+    most = min(ENVIRONMENTS, batch_steps // 2)
+    return next(n for n in range(most, 0, -1) if batch_steps % n == 0)
 
 
 def check_task(task: object) -> None:

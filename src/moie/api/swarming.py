@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 def swarm_preset(task: str, algorithm: str | None = None) -> RunConfig:
     """The settings that a swarm gets where the user gives none; InputError if the task is not one
     of those that can run on an accelerator."""
-    from dataclasses import replace
-
-    from moie.accelerated.catalogue import ENVIRONMENTS, check_task
+    from moie.accelerated.catalogue import check_task
 
     check_task(task)
-    return replace(task_preset(task, algorithm), environments=ENVIRONMENTS)
+    return task_preset(task, algorithm)
 
 
 def swarm_config(
@@ -39,13 +37,15 @@ def swarm_config(
 ) -> list[Run]:
     """Train with a complete configuration and each of some seeds; `steps` and `environments`
     override its own."""
+    from moie.accelerated.catalogue import environments_of
     from moie.accelerated.folder import check_free, member_path, seeds_of
     from moie.runs.config import whole, with_settings, with_steps
     from moie.runs.machinery import machinery
 
     config = with_steps(config, steps)
-    if environments is not None:
-        config = with_settings(config, {"environments": environments})
+    if environments is None:
+        environments = config.environments or environments_of(config.batch_steps)
+    config = with_settings(config, {"environments": environments})
     if config.seed:
         raise InputError(f"seed is {config.seed}, but a swarm has many: use seeds")
     path = default_out(config, "swarm") if out is None else Path(out)
@@ -85,7 +85,8 @@ def swarm(
         seeds: how many seeds, or which.
         steps: environment steps that each seed learns from, rounded up to whole batches.
         iterations: batches to learn from, if `steps` is not given.
-        environments: environments of each seed, side by side; a divisor of `batch_steps`.
+        environments: environments of each seed, side by side; a divisor of `batch_steps`; default:
+            the largest up to 100.
         at_once: seeds that learn side by side; default: all that memory holds. The groups follow
             one another.
         out: the folder of the swarm, which must not exist; each seed is a run in it.

@@ -82,8 +82,9 @@ class Swarm:
     steps: Steps | None = None
     """Environment steps that each seed learns from (1e6 is accepted too), rounded up to whole
     batches; overrides --iterations."""
-    environments: int = 64
-    """Environments of each seed, side by side; a divisor of --batch-steps."""
+    environments: int | None = None
+    """Environments of each seed, side by side; a divisor of --batch-steps; default: the largest
+    one up to 100."""
     at_once: int | None = None
     """Seeds that learn side by side; default: all."""
     workers: Workers = None

@@ -6,7 +6,7 @@ Which of the two is in the settings of a run: one of a swarm has `environments`.
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from moie.accelerated.catalogue import ENVIRONMENTS, TASKS
+from moie.accelerated.catalogue import TASKS, environments_of
 from moie.errors import InputError, require
 from moie.runs.config import RunConfig
 from moie.studies.declaration import Planned
@@ -38,14 +38,8 @@ def with_engine(planned: list[Planned], engine: Engine) -> list[Planned]:
 
 
 def _in_swarm(config: RunConfig) -> RunConfig:
-    n = config.environments or _environments(config.batch_steps)
+    n = config.environments or environments_of(config.batch_steps)
     return replace(config, environments=n if config.task in TASKS else 0)
-
-
-def _environments(batch_steps: int) -> int:
-    """As many as share a batch evenly, with two steps each at least."""
-    most = min(ENVIRONMENTS, batch_steps // 2)
-    return next(n for n in range(most, 0, -1) if batch_steps % n == 0)
 
 
 def cells(planned: list[Planned]) -> list[Cell]:
