@@ -148,7 +148,7 @@ def command(one: Record) -> str:
     if one["task"] in SHORT:
         number = f"--iterations {one['iterations']} --seed {one['seed']}"
         return f"moie train {SHORT[one['task']]} {options} {number}"
-    return f"moie swarm {one['task']} {options} --seeds 25 --steps 1e6"
+    return f"moie swarm {one['task']} {options} --seeds 25 --steps 1e6 --environments 64"
 
 
 def remark(one: Record) -> str:
