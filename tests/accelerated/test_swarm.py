@@ -2,9 +2,12 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -101,13 +104,119 @@ def test_a_killed_swarm_ends_with_the_same_bytes(runs: Path, tmp_path: Path) -> 
         assert not tiny.leftovers(out / seed)
 
 
-def test_a_complete_swarm_continues_with_more_iterations(runs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_first_saved", [False, True])
+def test_a_swarm_killed_while_a_moment_is_saved_ends_with_the_same_bytes(
+    is_first_saved: bool, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from moie.accelerated.members import Member
+
+    out, saved = tmp_path / "swarm", []
+
+    def save(member: Member, learner: Any, real: Any = Member.save) -> Any:
+        saved.append(member.config.seed)
+        if saved == ([0, 3, 0, 3] if is_first_saved else [0, 3]):
+            raise SystemExit  # seed 3 has not saved what seed 0 has
+        return real(member, learner)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Member, "save", save)
+        with pytest.raises(SystemExit):
+            swarm(out)
+    assert [len(list((out / s / "checkpoints").iterdir())) for s in ("s0", "s3")] == (
+        [2, 1] if is_first_saved else [1, 0]
+    )
+    moie.resume(out, quiet=True, workers=1)
+    for seed in ("s0", "s3"):
+        assert tiny.policy_bytes(out / seed) == tiny.policy_bytes(runs / seed)
+        assert tiny.metrics(out / seed) == tiny.metrics(runs / seed)
+
+
+def test_a_complete_swarm_continues_with_more_iterations(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tiny.copy(runs, tmp_path / "swarm")
     before = tiny.policy_bytes(out / "s0")
-    moie.resume(out, quiet=True, workers=1)
+    assert main(["resume", str(out)]) == 0
+    assert f"compare them with: moie compare {out}" in capsys.readouterr().out
     assert tiny.policy_bytes(out / "s0") == before
-    moie.resume(out, iterations=27, quiet=True, workers=1)
+    assert repr(moie.resume(out, iterations=27, quiet=True)) == f"<swarm {out}: seeds 0, 3>"
     assert [row["iteration"] for row in tiny.metrics(out / "s3")][-3:] == [25, 26, 27]
+
+
+def _change(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def _without_checkpoints(out: Path) -> None:
+    for seed in ("s0", "s3"):
+        shutil.rmtree(out / seed / "checkpoints")
+
+
+def _of_different_iterations(out: Path) -> None:
+    shutil.rmtree(out / "s3" / "checkpoints" / "000025")
+    for path in (out / "s0" / "checkpoints").iterdir():
+        if path.name != "000025":
+            shutil.rmtree(path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "options", "said"),
+    [
+        (lambda out: None, {"iterations": 3}, "iterations is 3, expected at least the 25 that"),
+        (
+            lambda out: _change(out / "s3/run.json", '"candidates": 50', '"candidates": 60'),
+            {},
+            "s3/run.json has candidates = 60, the run was started with 50",
+        ),
+        (
+            lambda out: _change(out / "swarm.json", "3", "4"),
+            {},
+            "s4 is not a run: there is no run.json in it",
+        ),
+        (
+            lambda out: _change(out / "s0/run.json", '"seed": 0', '"seed": 7'),
+            {},
+            "s0/run.json has seed = 7, the run was started with 0",
+        ),
+        (_without_checkpoints, {}, "s0 has policy.safetensors and metrics.jsonl, but no check"),
+        (_of_different_iterations, {}, "is whole in all of its runs: they are of different iter"),
+        (
+            lambda out: (
+                shutil.copy(out / "s0/metrics.jsonl", out / "s3/metrics.jsonl")
+                and _change(out / "s3/metrics.jsonl", '"steps": 3584', '"steps": 3585')
+            ),
+            {},
+            "s3/metrics.jsonl has 3585 steps after iteration 24, the checkpoint 000025 has 3584",
+        ),
+    ],
+)
+def test_a_swarm_that_was_damaged_is_refused_and_left_as_it_is(
+    damage: Callable[[Path], Any], options: dict[str, Any], said: str, runs: Path, tmp_path: Path
+) -> None:
+    out = tiny.copy(runs, tmp_path / "swarm")
+    damage(out)
+    before = tiny.contents(out)
+    with pytest.raises(moie.InputError, match=re.escape(said)):
+        moie.resume(out, quiet=True, **({"iterations": 30} | options))
+    assert tiny.contents(out) == before
+
+
+def test_one_process_at_a_time_works_on_a_swarm(runs: Path, tmp_path: Path) -> None:
+    from moie.runs.disk.directory import RunDirectory
+
+    out = tiny.copy(runs, tmp_path / "swarm")
+    before = tiny.contents(out)
+    with RunDirectory(out).lock(), pytest.raises(moie.InputError, match="another process is work"):
+        moie.resume(out, iterations=30, quiet=True)
+    assert tiny.contents(out) == before
+
+
+def test_the_folder_of_a_swarm_is_not_a_run_but_has_some(runs: Path) -> None:
+    for command in (moie.show, moie.evaluate, moie.load):
+        with pytest.raises(moie.FileError, match=f"it has runs in it, name one .*: {runs}/s0$"):
+            command(runs)
 
 
 def test_a_seed_that_diverges_is_marked_and_disturbs_no_other(
@@ -206,19 +315,20 @@ def test_seeds_that_memory_does_not_hold_are_learned_one_group_after_the_other(
     from moie.accelerated.program import Program
 
     def compiled(program: Program, seeds: Any, real: Any = Program.compile) -> None:
-        if len(seeds.is_sound) > 1:
+        if len(seeds.is_sound) > 2:
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")
         real(program, seeds)
 
     monkeypatch.setattr(Program, "compile", compiled)
-    moie.swarm(
-        "InvertedPendulum-v5", out=tmp_path / "swarm", workers=1, **SETTINGS | {"iterations": 1}
-    )
-    assert "1 at a time" in capsys.readouterr().err
-    assert folder.read(tmp_path / "swarm").at_once == 1
-    assert all(
-        (tmp_path / "swarm" / seed / "policy.safetensors").is_file() for seed in ("s0", "s3")
-    )
+    out, settings = tmp_path / "swarm", SETTINGS | {"iterations": 2, "seeds": [0, 3, 1, 2]}
+    moie.swarm("InvertedPendulum-v5", out=out, workers=1, **settings)
+    assert "2 at a time" in capsys.readouterr().err
+    assert folder.read(out).groups == [(0, 3), (1, 2)]
+    for seed in ("s0", "s3"):
+        rows = tiny.metrics(out / seed)
+        assert rows[:2] == tiny.metrics(runs / seed)[:2]
+        assert rows[-1]["iteration"] == 2
+    assert all((out / seed / "policy.safetensors").is_file() for seed in ("s1", "s2"))
 
 
 def test_a_new_swarm_appears_as_a_whole(

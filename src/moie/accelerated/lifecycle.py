@@ -11,6 +11,7 @@ from moie.accelerated.training import Group
 from moie.errors import InputError
 from moie.runs.config import RunConfig, with_schedule
 from moie.runs.disk.directory import RunDirectory
+from moie.runs.lifecycle import note_versions
 from moie.runs.machinery import Machinery
 
 
@@ -44,17 +45,18 @@ def start(
     swarm = Swarm(seeds, at_once or len(seeds), machine())
     group = Group(path, config, swarm.groups[0], machinery)
     folder.create(path, swarm, config)
-    _warn(machinery)
-    while not _fits(group):
-        del group  # its memory is needed
-        swarm = replace(swarm, at_once=-(-swarm.at_once // 2))
-        folder.write(path, swarm)
-        machinery.progress.note(
-            f"memory does not hold so many seeds side by side: {swarm.at_once} at a time"
-        )
-        group = Group(path, config, swarm.groups[0], machinery)
-    for some in swarm.groups[1:]:
-        Group(path, config, some, machinery).go()
+    with RunDirectory(path).lock():
+        _warn(machinery)
+        while not _fits(group):
+            del group  # its memory is needed
+            swarm = replace(swarm, at_once=-(-swarm.at_once // 2))
+            folder.write(path, swarm)
+            machinery.progress.note(
+                f"memory does not hold so many seeds side by side: {swarm.at_once} at a time"
+            )
+            group = Group(path, config, swarm.groups[0], machinery)
+        for some in swarm.groups[1:]:
+            Group(path, config, some, machinery).go()
 
 
 def _fits(group: Group) -> bool:
@@ -78,18 +80,26 @@ def _warn(machinery: Machinery) -> None:
 
 def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> None:
     """Continue a swarm, to its end or to another number of iterations."""
+    folder.read(path)  # before there is a lock in it
+    with RunDirectory(path).lock():
+        _continue(path, machinery, iterations)
+
+
+def _continue(path: Path, machinery: Machinery, iterations: int | None) -> None:
     swarm = folder.read(path)
+    first, *_ = [RunDirectory.open(member_path(path, seed)) for seed in swarm.seeds]
+    config = first.read_config()
+    if iterations is not None:
+        config = replace(config, iterations=iterations)
     if machine() != swarm.machine:
         machinery.progress.note(
             f"another kind of machine than {path} was started on ({swarm.machine}): results may "
             "differ in their last digits"
         )
+    note_versions(first, path, machinery.progress.note)
     _warn(machinery)
     n_learned = 0
     for some in swarm.groups:
-        config = RunDirectory.open(member_path(path, some[0])).read_config()
-        if iterations is not None:
-            config = replace(config, iterations=iterations)
         group = Group(path, config, some, machinery)
         group.restore()
         if group.is_complete():

@@ -18,16 +18,16 @@ from moie.accelerated.members import Member
 from moie.accelerated.program import Program
 from moie.accelerated.progress import SwarmProgress
 from moie.accelerated.records import Plan, Record, Seeds
+from moie.accelerated.standing import FIRST, checked_checkpoints
 from moie.accelerated.tasks import Task
 from moie.environments import specs, tasks
-from moie.errors import FileError, InputError, Stopped
+from moie.errors import Stopped
 from moie.files import typed
 from moie.rollout.pool import Pool
 from moie.runs.config import RunConfig, with_seed
 from moie.runs.deployment import first_policy
 from moie.runs.disk import checkpoint, metrics
-from moie.runs.disk.checkpoint import Checkpoint
-from moie.runs.disk.directory import RunDirectory, present
+from moie.runs.disk.directory import RunDirectory
 from moie.runs.evaluation import longest_episode
 from moie.runs.machinery import Machinery
 
@@ -93,50 +93,22 @@ class Group:
         )
 
     def restore(self) -> None:
-        """Continue from the newest checkpoints that are of the same moment. Each run keeps two, and
-        a moment is saved run by run, so that one of the two is whole in all of them."""
+        """Continue from the newest checkpoints that are of the same moment."""
         for member in self.members:
             if member.run.fault_file.exists():
                 member.divergence = "diverged"
-        saved = [
-            {int(folder.name) for folder in present(member.run.checkpoints)}
-            for member in self.learning
+        last = checked_checkpoints(self.path, self.members, self.machinery.progress.note)
+        rows = [
+            _of(self.state, s)
+            if one is None
+            else checkpoint.from_arrays(_of(self.state, s), one.learner)
+            for s, one in enumerate(last)
         ]
-        common = sorted(set.intersection(*saved), reverse=True) if saved else []
-        wrong: list[str] = []
-        for iteration in common:
-            try:
-                last = [self._checkpoint(member, iteration) for member in self.members]
-            except InputError as error:
-                wrong.append(str(error))
-                continue
-            rows = [
-                _of(self.state, s)
-                if one is None
-                else checkpoint.from_arrays(_of(self.state, s), one.learner)
-                for s, one in enumerate(last)
-            ]
-            self.state = jax.tree.map(lambda *x: jnp.stack(x), *rows)
-            for member, one in zip(self.members, last, strict=True):
-                if one is not None:
-                    member.restore(one)
-                    member.run.write_policy(member.policy)
-            for line in wrong:
-                self.machinery.progress.note(f"{line}; going back to the checkpoint before")
-            return
-        if wrong or any(saved):
-            raise FileError(
-                f"no checkpoint in {self.path} is whole in all of its runs: "
-                f"{'; '.join(wrong) or 'they are of different iterations'}; bring them back from a "
-                "copy, or start another swarm"
-            )
-
-    def _checkpoint(self, member: Member, iteration: int) -> Checkpoint | None:
-        """A member's checkpoint of an iteration; of one that diverged the last, if it has any."""
-        if member.divergence is not None:
-            folders = present(member.run.checkpoints)
-            return checkpoint.load(folders[-1]) if folders else None
-        return checkpoint.load(member.run.checkpoints / f"{iteration:06d}")
+        self.state = jax.tree.map(lambda *x: jnp.stack(x), *rows)
+        for member, one in zip(self.members, last, strict=True):
+            if one is not None:
+                member.restore(one)
+                member.run.write_policy(member.policy)
 
     # --- learning --------------------------------------------------------------------------------
 
@@ -196,7 +168,7 @@ class Group:
 
     def _number(self, left: int) -> int:
         """Iterations of the next call; what is learned does not depend on it."""
-        wanted = CALL / self._pace if self._pace else 1
+        wanted = CALL / self._pace if self._pace else FIRST
         return int(min(max(wanted, 1), PLACES, left))
 
     def _run(self, state: Seeds, plan: Plan, n: int) -> _Call:

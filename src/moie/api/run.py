@@ -49,10 +49,14 @@ class Run:
         return str(self.path)
 
     def __repr__(self) -> str:
+        from moie.accelerated import folder
         from moie.runs.disk.directory import RunDirectory
 
         run = RunDirectory(self.path)
         try:
+            if folder.is_swarm(self.path):
+                seeds = ", ".join(map(str, folder.read(self.path).seeds))
+                return f"<swarm {self.path}: seeds {seeds}>"
             config = run.read_config()
             done = f"{run.iterations_saved()} of {config.iterations} iterations"
             said = f"{config.task}, {config.learner.algorithm}, seed {config.seed}, {done}"

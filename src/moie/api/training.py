@@ -147,7 +147,7 @@ def resume(
     quiet: bool = False,
 ) -> Run:
     """Continue a run that was stopped or killed. It ends with the same policy as if it had never
-    stopped.
+    stopped. Of a swarm, whose runs continue together, the folder is returned.
 
     Args:
         path: the run directory, or the folder of a swarm.

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
@@ -76,8 +77,7 @@ def swarm(arguments: Sequence[str]) -> None:
     """`moie swarm TASK ...`."""
     given = _training("swarm", Swarm, arguments, api.swarm_preset)
     runs = api.swarm_config(**_options(given))
-    say(f"runs: {runs[0].path.parent}")
-    say(f"compare them with: {typed('compare', runs[0].path.parent)}")
+    _say_swarm(runs[0].path.parent)
 
 
 def _training(
@@ -123,8 +123,19 @@ def _options(given: Any, *others: str) -> dict[str, Any]:
 
 def resume(arguments: Sequence[str]) -> None:
     """`moie resume RUN`."""
+    from moie.accelerated.folder import is_swarm
+
     given = _parse(Resume, arguments, "resume")
-    _say_where(api.resume(given.run, **_options(given, "run")))
+    run = api.resume(given.run, **_options(given, "run"))
+    if is_swarm(run.path):
+        _say_swarm(run.path)
+    else:
+        _say_where(run)
+
+
+def _say_swarm(path: Path) -> None:
+    say(f"runs: {path}")
+    say(f"compare them with: {typed('compare', path)}")
 
 
 def _say_where(run: api.Run) -> None:

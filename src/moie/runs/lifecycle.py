@@ -58,9 +58,6 @@ def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> R
             config = replace(config, iterations=iterations)
         if last is not None:
             check_config(run, config, last)
-            done = last.counters.iteration
-            expected = f"at least the {done} that {path} has done"
-            require(done <= config.iterations, "iterations", config.iterations, expected)
         training = Training(run, config, machinery)
         if last is not None:
             training.restore(last)
@@ -72,29 +69,40 @@ def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> R
                 "--iterations with a larger number goes on"
             )
             return run
-        if changed := run.changed_versions():
-            machinery.progress.note(
-                f"other versions than {path} was started with, results may differ in their last "
-                f"digits: {', '.join(changed)}"
-            )
+        note_versions(run, path, machinery.progress.note)
         training.go()
     return run
+
+
+def note_versions(run: RunDirectory, path: Path, note: Callable[[str], None]) -> None:
+    """Tell `note` where packages have other versions now; `path`: what the user resumes."""
+    if changed := run.changed_versions():
+        note(
+            f"other versions than {path} was started with, results may differ in their last "
+            f"digits: {', '.join(changed)}"
+        )
 
 
 def last_checkpoint(run: RunDirectory, note: Callable[[str], None]) -> Checkpoint | None:
     """The checkpoint to go on from; None where the run has no iteration yet. `note` is told about
     damage that does not matter. FileError where going on would lose or mix up something."""
     last, wrong = checkpoint.load_latest(run.checkpoints)
+    check_files(run, last, note)
+    for line in wrong:
+        note(f"{line}; going back to the checkpoint before")
+    return last
+
+
+def check_files(run: RunDirectory, last: Checkpoint | None, note: Callable[[str], None]) -> None:
+    """FileError where going on from a checkpoint, or from the beginning where there is none, would
+    lose or mix up something. `note` is told about damage that does not matter."""
     recorded = metrics.read(run.metrics_file)
     if last is None:
         _check_untouched(run, recorded)
-        return None
-    for line in wrong:
-        note(f"{line}; going back to the checkpoint before")
+        return
     _check_steps(run, last, recorded)
     for problem in recorded.problems:
         note(f"{run.metrics_file}: {problem}; it stays as it is")
-    return last
 
 
 def _check_untouched(run: RunDirectory, recorded: Metrics) -> None:
@@ -123,7 +131,8 @@ def _check_steps(run: RunDirectory, last: Checkpoint, recorded: Metrics) -> None
 
 
 def check_config(run: RunDirectory, config: RunConfig, last: Checkpoint) -> None:
-    """FileError unless the configuration is that of the start, but for the number of iterations."""
+    """FileError unless the configuration is that of the start, but for the number of iterations;
+    InputError where more of them are done."""
     before, now = _started_with(last), flat(to_json(config))
     for name, value in before.items():
         if name != "iterations" and now[name] != value:
@@ -131,6 +140,9 @@ def check_config(run: RunDirectory, config: RunConfig, last: Checkpoint) -> None
                 f"{run.config_file} has {name} = {now[name]!r}, the run was started with {value!r}:"
                 " put that back, or start another run with the new value"
             )
+    done = last.counters.iteration
+    expected = f"at least the {done} that {run.path} has done"
+    require(done <= config.iterations, "iterations", config.iterations, expected)
 
 
 def _started_with(last: Checkpoint) -> dict[str, Any]:

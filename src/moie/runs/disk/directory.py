@@ -126,7 +126,8 @@ class RunDirectory:
         """Open an existing run."""
         run = cls(path)
         if not run.config_file.is_file():
-            raise FileError(f"{path} is not a run: there is no {run.config_file.name} in it")
+            said = f"{path} is not a run: there is no {run.config_file.name} in it"
+            raise FileError(said + _runs_below(path))
         return run
 
     def change_config(self, config: RunConfig) -> None:
@@ -219,6 +220,12 @@ class RunDirectory:
         except OSError as error:  # or there is no lock yet
             return isinstance(error, BlockingIOError)
         return False
+
+
+def _runs_below(path: Path) -> str:
+    """A hint where a folder has runs in it, as that of a swarm has."""
+    runs = sorted((p.parent for p in path.glob("*/run.json")), key=lambda p: (len(p.name), p.name))
+    return f"; it has runs in it, name one of them: {runs[0]}" if runs else ""
 
 
 def policy_path(path: str | os.PathLike[str]) -> Path:
