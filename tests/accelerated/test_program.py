@@ -1,0 +1,39 @@
+"""The program of a swarm takes every learner as it is."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from moie.learn import registry
+from tests import tiny
+from tests.simulators import needs
+
+pytestmark = needs("swarm")
+
+
+@pytest.mark.parametrize("algorithm", registry.names())
+def test_an_iteration_of_any_algorithm_hands_on_what_it_was_given(algorithm: str) -> None:
+    from moie.accelerated.program import Program
+    from moie.accelerated.records import Plan
+    from moie.accelerated.tasks import Task
+    from moie.api import task_preset
+    from moie.runs.config import with_settings
+
+    config = with_settings(task_preset("InvertedPendulum-v5", algorithm), tiny.SETTINGS)
+    program = Program(Task("InvertedPendulum-v5"), config, 8, 1)
+    given: Any = (np.bool_(True), np.bool_(True), np.float32(0), np.int32(1), np.float32(1))
+    seeds = jax.eval_shape(lambda: program.start([0, 1, 2]))
+    after, record = jax.eval_shape(program._iterate_once, seeds, Plan(*given))
+
+    def types(tree: Any) -> Any:
+        return jax.tree.map(lambda x: (x.shape, x.dtype), tree)
+
+    assert jax.tree.structure(after) == jax.tree.structure(seeds)
+    assert types(after) == types(seeds)
+    assert types(record.policy) == types(seeds.learner.policy)
+    is_mixture_of_visited = algorithm in ("moie", "crisp")
+    assert (record.visited is not None) == is_mixture_of_visited
+    if is_mixture_of_visited:
+        assert record.visited.qpos.shape == (3, 3, 2)
