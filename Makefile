@@ -35,8 +35,7 @@ demo: setup
 	elif $(BIN)/python -c 'import importlib.util as u; exit(u.find_spec("pybullet") is None)'; then \
 		$(BIN)/moie train inverted-pendulum --algorithm crisp --experts 5 --iterations 80 --seed 3 --out $(DEMO_RUN); \
 	else \
-		$(BIN)/moie train InvertedPendulum-v5 --algorithm crisp --experts 5 --iterations 80 --seed 0 --out $(DEMO_RUN) \
-			--feature-names 'cart position' 'pole angle' 'cart speed' 'pole speed' --action-names 'cart force'; \
+		$(BIN)/moie train InvertedPendulum-v5 --algorithm crisp --experts 5 --iterations 80 --seed 0 --out $(DEMO_RUN); \
 	fi
 	@echo
 	@$(BIN)/moie show $(DEMO_RUN)

@@ -254,6 +254,57 @@ def test_mujoco_names_are_in_the_models_order(env_id: str) -> None:
         assert seen[f"{name} speed"] == data.joint(theirs[name]).qvel[0]
 
 
+@needs("mujoco")
+def test_mujocos_ant_is_named_as_seen_by_one_that_walks_along_x() -> None:
+    env = tasks.make("Ant-v5")
+    model, data = env.unwrapped.model, env.unwrapped.data
+    _, motors = catalogue.names("Ant-v5")
+    assert env.action_space.shape == (len(motors),)
+    driven = [model.joint(model.actuator(i).trnid[0]) for i in range(model.nu)]
+    env.reset(seed=0)
+    for _ in range(30):
+        last = env.step(np.linspace(-1.0, 1.0, model.nu, dtype=np.float32))[0]
+    seen = read(env, last)
+    assert seen["height"] == data.qpos[2]
+    assert [seen[f"quaternion {axis}"] for axis in "wxyz"] == data.qpos[3:7].tolist()
+    whole = ("forward", "sideways", "upward", "roll", "pitch", "yaw")
+    assert [seen[f"{name} speed"] for name in whole] == data.qvel[:6].tolist()
+
+    def forces(body: int) -> list[float]:
+        return np.clip(data.cfrc_ext[body], -1, 1).tolist()
+
+    def felt(part: str) -> list[float]:
+        return [seen[f"{part} {what} {axis}"] for what in ("torque", "force") for axis in "xyz"]
+
+    assert felt("torso") == forces(model.body("torso").id)
+    for motor, joint in zip(motors, driven, strict=True):
+        assert seen[f"{motor} angle"] == data.joint(joint.name).qpos[0]
+        assert seen[f"{motor} speed"] == data.joint(joint.name).qvel[0]
+        leg, part = motor.rsplit(" ", 1)
+        assert part == joint.name.split("_")[0]
+        body = int(joint.bodyid[0])
+        x, y, _ = model.body(body).pos
+        assert ("front" in leg, "left" in leg) == (x > 0, y > 0)
+        if part == "ankle":
+            assert felt(f"{leg} shin") == forces(body)
+            assert felt(f"{leg} thigh") == forces(model.body_parentid[body])
+            assert felt(f"{leg} base") == forces(model.body_parentid[body] - 1)
+    assert any(seen[f"{leg} shin force z"] for leg in ("front left", "back right"))
+    assert len(catalogue.names("Ant-v4")[0]) == 27
+    assert catalogue.names("Ant-v2") == ((), ())
+
+
+@needs("mujoco")
+def test_feature_names_say_what_mujocos_pendulum_returns() -> None:
+    env = tasks.make("InvertedPendulum-v5")
+    env.reset(seed=0)
+    env.unwrapped.set_state(np.array([0.1, 0.05]), np.array([0.2, -0.3]))
+    seen = read(env, env.unwrapped._get_obs())
+    assert list(seen.values()) == [0.1, 0.05, 0.2, -0.3]
+    assert list(seen) == ["cart position", "pole angle", "cart speed", "pole speed"]
+    assert catalogue.names("InvertedPendulum-v5")[1] == ("cart force",)
+
+
 def test_other_environments_have_no_known_names() -> None:
     assert catalogue.names("Other-v0") == ((), ())
 

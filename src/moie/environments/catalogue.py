@@ -67,6 +67,21 @@ TASKS: tuple[Task, ...] = (
 
 # MuJoCo's planar walkers: the observation is (qpos without x, qvel), the same in every version.
 _MUJOCO_PLANAR = {"Hopper": _LEG, "Walker2d": _WALKER, "HalfCheetah": _CHEETAH}
+_MUJOCO_CART = ("cart position", "pole angle", "cart speed", "pole speed")
+
+
+def _mujoco_ant(feels_contact: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Its motors are in another order than its joints: the leg that is last there comes first."""
+    joints = _each(*_ANT, of=("hip", "ankle"))
+    turned = tuple(f"quaternion {axis}" for axis in "wxyz")
+    speeds: tuple[str, ...] = ("forward speed", "sideways speed", "upward speed")
+    speeds += ("roll speed", "pitch speed", "yaw speed")
+    features = ("height", *turned, *_each(*joints, of=("angle",)))
+    features += speeds + _each(*joints, of=("speed",))
+    if feels_contact:
+        parts = ("torso", *_each(*_ANT, of=("base", "thigh", "shin")))
+        features += _each(*_each(*parts, of=("torque", "force")), of=("x", "y", "z"))
+    return features, joints[-2:] + joints[:-2]
 
 
 def check_names(setting: str, given: Sequence[str], n: int | None = None) -> tuple[str, ...]:
@@ -92,6 +107,10 @@ def names(env_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if env_id in (task.short, task.id):
             return task.features, task.joints
     family, _, version = env_id.partition("-v")
+    if family == "InvertedPendulum" and version.isdigit():
+        return _MUJOCO_CART, ("cart force",)
+    if family == "Ant" and version in ("4", "5"):
+        return _mujoco_ant(feels_contact=version == "5")
     if family not in _MUJOCO_PLANAR or not version.isdigit():
         return (), ()
     joints = _MUJOCO_PLANAR[family]
