@@ -87,7 +87,7 @@ def compare(task: Task, algorithm: str, n_seeds: int, n_iterations: int) -> floa
     config = task_preset(task.name, algorithm)
     program = Program(task, config, 64, 1)
     seeds = program.start(list(range(n_seeds)))
-    columns: Any = (np.bool_(True), np.bool_(True), np.float32(0), np.int32(1), np.float32(1))
+    columns: Any = (np.bool_(True), np.bool_(True), np.float32(0), np.int32(1))
     plan = Plan(*columns)
 
     def iterate(seeds: Any, progress: Any) -> Any:

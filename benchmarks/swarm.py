@@ -85,7 +85,7 @@ def training(
         for n in (1, ITERATIONS):
             goes = np.arange(ITERATIONS) < n
             columns: Any = (goes, np.full_like(goes, learns), np.zeros(len(goes), np.float32))
-            plan = Plan(*columns, np.ones(len(goes), np.int32), np.ones(len(goes), np.float32))
+            plan = Plan(*columns, np.ones(len(goes), np.int32))
             began = time.perf_counter()
             seeds, _ = jax.block_until_ready(program.compiled(seeds, plan))
             seconds = time.perf_counter() - began

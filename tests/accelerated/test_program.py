@@ -23,7 +23,7 @@ def test_an_iteration_of_any_algorithm_hands_on_what_it_was_given(algorithm: str
 
     config = with_settings(task_preset("InvertedPendulum-v5", algorithm), tiny.SETTINGS)
     program = Program(Task("InvertedPendulum-v5"), config, 8, 1)
-    given: Any = (np.bool_(True), np.bool_(True), np.float32(0), np.int32(1), np.float32(1))
+    given: Any = (np.bool_(True), np.bool_(True), np.float32(0), np.int32(1))
     seeds = jax.eval_shape(lambda: program.start([0, 1, 2]))
     after, record = jax.eval_shape(program._iterate_once, seeds, Plan(*given))
 
@@ -37,3 +37,35 @@ def test_an_iteration_of_any_algorithm_hands_on_what_it_was_given(algorithm: str
     assert (record.visited is not None) == is_mixture_of_visited
     if is_mixture_of_visited:
         assert record.visited.qpos.shape == (3, 3, 2)
+
+
+def test_final_policies_are_measured_from_the_beginning_of_an_episode_to_its_end() -> None:
+    import equinox as eqx
+    import jax.numpy as jnp
+
+    from moie.accelerated.program import Program
+    from moie.accelerated.tasks import Task
+    from moie.api import task_preset
+    from moie.runs.config import with_settings
+
+    task = Task("InvertedPendulum-v5")
+    task.longest = 60
+    settings = tiny.SETTINGS | {"evaluation_episodes": 4}
+    config = with_settings(task_preset(task.name, "trpo-linear"), settings)
+    program = Program(task, config, 8, 1)
+    start = program.start([0, 1, 2])
+    # One that lets the pole fall, one that catches it, and one that does so with much noise.
+    catching = jnp.array([[0.0, 5.0, 0.2, 1.0]])
+    seeds = eqx.tree_at(
+        lambda s: (s.learner.policy.matrix, s.learner.policy.log_std),
+        start,
+        (jnp.stack([0.0 * catching, catching, catching]), jnp.array([[-9.0], [-9.0], [1.0]])),
+    )
+    measured = program.measure(seeds)
+    assert 10 < measured["mean"][0] < 60
+    assert (measured["mean"][1:] == 60).all()
+    assert measured["sampled"][1] == 60
+    assert measured["sampled"][2] < 60
+    # How far the robots of training have come does not matter.
+    later = eqx.tree_at(lambda s: s.running.steps, seeds, start.running.steps + 59)
+    assert (program.measure(later)["sampled"] == measured["sampled"]).all()

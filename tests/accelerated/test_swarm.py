@@ -48,7 +48,8 @@ def test_each_seed_is_an_ordinary_run(runs: Path) -> None:
         assert rows[0]["steps"] == (1 + 3) * 128  # three batches gave the scale of the features
         assert rows[-1]["steps"] == (25 + 3) * 128
         assert all(row["kl"] <= 0.015 * (1 + 1e-4) for row in rows[:-1])
-        assert {"return_sampled", "return_mean"} <= set(rows[-1])
+        returns = {"return_sampled", "return_mean", "return_sampled_mjx", "return_mean_mjx"}
+        assert returns <= set(rows[-1])
         assert {"return_batch", "length_batch", "attention"} <= set(rows[5])
         assert "distance_batch" not in rows[5]
         assert "seed" in repr(run)
@@ -256,7 +257,7 @@ def test_the_learner_is_the_same(runs: Path) -> None:
     config = RunDirectory.open(runs / "s0").read_config()
     program = Program(Task(config.task), config, 8, 1)
     seeds = program.start([0, 3])
-    columns: Any = (np.bool_(True), np.bool_(True), np.float32(0), np.int32(1), np.float32(1))
+    columns: Any = (np.bool_(True), np.bool_(True), np.float32(0), np.int32(1))
 
     def both(seeds: Any) -> Any:
         after, moments, _ = program.sample(seeds, Plan(*columns))
@@ -322,7 +323,13 @@ def test_seeds_that_memory_does_not_hold_are_learned_one_group_after_the_other(
     monkeypatch.setattr(Program, "compile", compiled)
     out, settings = tmp_path / "swarm", SETTINGS | {"iterations": 2, "seeds": [0, 3, 1, 2]}
     moie.swarm("InvertedPendulum-v5", out=out, workers=1, **settings)
-    assert "2 at a time" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "2 at a time" in said
+    row = tiny.metrics(out / "s1")[-1]
+    returns = sorted(tiny.metrics(out / seed)[-1]["return_mean"] for seed in ("s1", "s2"))
+    assert row["iteration"] == 2
+    assert f"mean actions: Gymnasium {np.median(returns):.0f} (" in said.splitlines()[-1]
+    assert " MJX " in said.splitlines()[-1]
     assert folder.read(out).groups == [(0, 3), (1, 2)]
     for seed in ("s0", "s3"):
         rows = tiny.metrics(out / seed)

@@ -323,6 +323,32 @@ def test_planned_settings_are_a_notice() -> None:
     ]
 
 
+def test_what_swarms_earned_in_both_simulators_is_a_notice() -> None:
+    swarm = run("Hopper-v5", environments=50)
+    rows = swarm[2]
+    assert rows["learned_steps"].iloc[-1] == BUDGET
+    rows.loc[rows["iteration"].isin([4, 14, 16]), "return_batch"] = [-9.0, 30.0, 40.0]
+    rows.loc[rows["iteration"].isin([14, 16]), "return_sampled"] = [35.0, 43.0]
+    _, notices = remarks(curves([swarm]))
+    training = (
+        "Training episodes there and evaluations of the same policies in Gymnasium earned, in "
+        "the second half: moie K=10 35 and 39."
+    )
+    assert f"Hopper-v5 was learned in MJX. {training}" in notices
+
+    final = {"return_sampled_mjx": 51.0, "return_sampled": 52.0}
+    final |= {"return_mean_mjx": 61.0, "return_mean": 62.0}
+    for name, value in final.items():
+        rows.loc[rows["iteration"] == 20, name] = value
+    _, notices = remarks(curves([swarm, run("Hopper-v5", "ppo")]))  # PPO with `moie train`
+    assert (
+        f"Hopper-v5 was learned in MJX. {training} Final policies earned there and in Gymnasium, "
+        "with sampled actions: moie K=10 51 and 52. With mean actions: moie K=10 61 and 62."
+    ) in notices
+    _, notices = remarks(curves([run("Hopper-v5", "ppo")]))
+    assert not any("MJX" in one for one in notices)
+
+
 def test_what_a_learner_does_not_use_does_not_make_another_one() -> None:
     other = run(algorithm="ppo", seed=4, temperature=0.5, experts=20, name="other")
     found = facts_of(curves([*grid(("Walk-v0",), ("ppo",)), other]))

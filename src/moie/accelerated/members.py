@@ -18,7 +18,7 @@ from moie.runs.disk import checkpoint
 from moie.runs.disk.checkpoint import Checkpoint, Counters
 from moie.runs.disk.directory import RunDirectory
 from moie.runs.disk.metrics import Records, Row
-from moie.runs.rows import Backlog, learning_numbers, truth_numbers
+from moie.runs.rows import Backlog, Entry, learning_numbers, truth_numbers
 
 
 class Member:
@@ -35,6 +35,7 @@ class Member:
         """Why it learns no more."""
         self._records: Records
         self._backlog: Backlog
+        self._final: Entry
 
     def restore(self, last: Checkpoint) -> None:
         """Continue from a checkpoint."""
@@ -108,8 +109,18 @@ class Member:
 
     def measure(self) -> None:
         """Begin with the evaluation of the final policy."""
-        row = {"iteration": self.counters.iteration, "steps": self.counters.steps}
-        self._backlog.begin(self.counters.iteration, self.policy, row)
+        self._final = self._backlog.begin(self.counters.iteration, self.policy)
+
+    def measured(self, returns: dict[str, float]) -> Row:
+        """Write the last row: the evaluation, and these returns of the same policy in MJX, by kind
+        of action."""
+        self._final.row = {
+            "iteration": self.counters.iteration,
+            "steps": self.counters.steps,
+            **{f"return_{kind}_mjx": value for kind, value in returns.items()},
+        }
+        self.wait()
+        return self.write()[-1]
 
     def wait(self, limit: int = 0) -> None:
         """Until at most so many evaluations are under way."""

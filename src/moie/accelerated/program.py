@@ -10,9 +10,19 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from moie.accelerated.records import Ended, Moment, Plan, Record, Running, Seeds, Visited
+from moie.accelerated.records import (
+    Ended,
+    Moment,
+    Plan,
+    Record,
+    Running,
+    Seeds,
+    ended_of,
+    visited_of,
+)
 from moie.accelerated.tasks import Step, Task, World
 from moie.core.batch import Batch
 from moie.core.trust_region import ScalarLike
@@ -39,6 +49,7 @@ class Program:
         self.compiled: Any = None
         # As functions of jax they are traced once, however often they are named.
         self._iterate, self._learn = jax.jit(self._iterate_once), jax.jit(self.learn)
+        self._measured = jax.jit(self.measured)
 
     def start(self, seeds: list[int]) -> Seeds:
         """Untrained policies, robots at the beginning of an episode."""
@@ -67,12 +78,20 @@ class Program:
 
     def compile(self, seeds: Seeds) -> None:
         """Ahead of the first call; later calls take no more than the time of their iterations."""
-        types: tuple[Any, ...] = (jnp.bool_, jnp.bool_, jnp.float32, jnp.int32, jnp.float32)
+        types: tuple[Any, ...] = (jnp.bool_, jnp.bool_, jnp.float32, jnp.int32)
         columns: Any = [jax.ShapeDtypeStruct((self.places,), one) for one in types]
         plans = Plan(*columns)
         # Single precision is single: no product of matrices in TF32.
         with jax.default_matmul_precision("highest"):
             self.compiled = jax.jit(self.iterations).lower(seeds, plans).compile()
+
+    def measure(self, seeds: Seeds) -> dict[str, Float[np.ndarray, " S"]]:
+        """Returns of the policies where they were learned, by kind of action."""
+        with jax.default_matmul_precision("highest"):
+            return {
+                kind: np.asarray(self._measured(seeds, jnp.float32(noise)))
+                for kind, noise in (("sampled", 1.0), ("mean", 0.0))
+            }
 
     def iterations(self, seeds: Seeds, plans: Plan) -> tuple[Seeds, Record]:
         """As many as there are places, those that the plan leaves out passed over."""
@@ -109,7 +128,7 @@ class Program:
         record = Record(
             report=report,
             policy=kept.policy,
-            visited=_visited(report, rows, self.n_moments),
+            visited=visited_of(report, rows, self.n_moments),
             states=rows.state[:, :: -(-rows.state.shape[1] // SHOWN)],
             mean=jnp.mean(rows.state, axis=1),
             variance=jnp.var(rows.state, axis=1),
@@ -162,13 +181,9 @@ class Program:
 
         def step(carry: tuple[World, Running], moment: Array):
             worlds, running = carry
-            state = _together(task.observe, worlds)
-            taken = self._taken(seeds, plan, state, keys, moment)
-            given = jnp.clip(self._centre + self._range * taken, task.action_low, task.action_high)
-            answer: Step = _together(task.step, worlds, given)
-            is_lost = ~(jnp.isfinite(answer.observation).all(axis=-1) & jnp.isfinite(answer.reward))
-            reward = jnp.where(is_lost, 0.0, answer.reward)
-            terminated = answer.terminated | is_lost
+            number = moment // plan.hold
+            state, taken, answer, is_lost = self._stepped(seeds, worlds, keys, number, 1.0)
+            reward, terminated = answer.reward, answer.terminated
             running = self._counted(running, reward)
             ends = terminated | (running.steps >= task.longest)
             row = Moment(
@@ -182,7 +197,7 @@ class Program:
                 worlds.body.qvel,
                 running.steps - 1,
             )
-            ended = _ended(ends, running, _together(task.distance, answer.world), is_lost)
+            ended = ended_of(ends, running, _together(task.distance, answer.world), is_lost)
             fresh = jax.vmap(begun, in_axes=(0, None))(keys, moment)
             started, went_on = (fresh, _none(running)), (answer.world, running)
             return jax.tree.map(partial(_chosen, ends), started, went_on), (row, ended)
@@ -197,19 +212,53 @@ class Program:
         )
         return seeds, moments, jax.tree.map(lambda x: jnp.sum(x, axis=0), ended)
 
-    def _taken(
-        self, seeds: Seeds, plan: Plan, state: Array, keys: PRNGKeyArray, moment: Array
-    ) -> Float[Array, "S E A"]:
-        """Actions as they are sampled, in the learner's units."""
-        policy, shape = seeds.learner.policy, (self.n_environments, len(self.task.action_low))
+    def measured(self, seeds: Seeds, noise: ScalarLike) -> Float[Array, " S"]:
+        """Mean return of as many episodes as an evaluation in Gymnasium has, with the policies as
+        they are. `noise`: factor of their standard deviation; zero for mean actions."""
+        task, n = self.task, self.config.evaluation.evaluation_episodes
 
-        def drawn(key: PRNGKeyArray, number: Array) -> Array:
+        def started(key: PRNGKeyArray) -> tuple[World, PRNGKeyArray]:
+            begin, later = jax.random.split(jax.random.fold_in(key, 0xE7A1))
+            return jax.vmap(task.reset)(jax.random.split(begin, n)), later
+
+        worlds, keys = jax.vmap(started)(jax.vmap(jax.random.fold_in)(seeds.key, seeds.batches))
+        total = jnp.zeros((len(keys), n))
+
+        def goes_on(carry: tuple[World, Array, Array, Array]) -> Array:
+            _, _, is_over, number = carry
+            return (number < task.longest) & ~is_over.all()
+
+        def step(carry: tuple[World, Array, Array, Array]) -> tuple[World, Array, Array, Array]:
+            worlds, total, is_over, number = carry
+            _, _, answer, _ = self._stepped(seeds, worlds, keys, number, noise)
+            total = total + jnp.where(is_over, 0.0, answer.reward)
+            return answer.world, total, is_over | answer.terminated, number + 1
+
+        carry = (worlds, total, jnp.zeros_like(total, bool), jnp.int32(0))
+        return jnp.mean(jax.lax.while_loop(goes_on, step, carry)[1], axis=1)
+
+    def _stepped(
+        self, seeds: Seeds, worlds: World, keys: PRNGKeyArray, number: Array, noise: ScalarLike
+    ) -> tuple[Float[Array, "S E d"], Float[Array, "S E A"], Step, Bool[Array, "S E"]]:
+        """One step of every robot: the states before it, the actions in the learner's units, the
+        answers, and which robots were lost: those end, without reward. `number`: of the noise."""
+        task, policy = self.task, seeds.learner.policy
+        state = _together(task.observe, worlds)
+
+        def drawn(key: PRNGKeyArray) -> Array:
+            shape = (state.shape[1], len(task.action_low))
             return jax.random.normal(jax.random.fold_in(key, number), shape)
 
         features = (state - seeds.feature_mean[:, None]) / seeds.feature_scale[:, None]
         mean = jax.vmap(lambda one, some: jax.vmap(one.mean)(some))(policy, features)
-        noise = jax.vmap(drawn, in_axes=(0, None))(keys, moment // plan.hold)
-        return mean + jnp.exp(policy.log_std)[:, None] * plan.noise * noise
+        taken = mean + jnp.exp(policy.log_std)[:, None] * noise * jax.vmap(drawn)(keys)
+        given = jnp.clip(self._centre + self._range * taken, task.action_low, task.action_high)
+        answer: Step = _together(task.step, worlds, given)
+        is_lost = ~(jnp.isfinite(answer.observation).all(axis=-1) & jnp.isfinite(answer.reward))
+        answer = answer._replace(
+            reward=jnp.where(is_lost, 0.0, answer.reward), terminated=answer.terminated | is_lost
+        )
+        return state, taken, answer, is_lost
 
     def _counted(self, running: Running, reward: Array) -> Running:
         """Episodes under way, with one more step."""
@@ -245,31 +294,3 @@ def _finite(tree: Any) -> Bool[Array, " S"]:
     leaves = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
     good = [jnp.isfinite(x).all(axis=tuple(range(1, x.ndim))) for x in leaves]
     return jnp.stack(good).all(axis=0)
-
-
-def _ended(ends: Array, running: Running, distance: Array, is_lost: Array) -> Ended:
-    def total(x: Array) -> Array:
-        return jnp.sum(jnp.where(ends, x, 0), axis=1, dtype=jnp.float32)
-
-    return Ended(
-        total(jnp.ones_like(distance)),
-        total(running.total),
-        total(running.discounted),
-        total(running.steps),
-        total(distance),
-        total(is_lost),
-    )
-
-
-def _visited(report: Report, rows: Moment, n_moments: int) -> Visited | None:
-    """The rows that became prototypes."""
-    if report.rows is None:
-        return None
-    chosen = jnp.maximum(report.rows, 0)
-
-    def pick(x: Array) -> Array:
-        return jax.vmap(lambda some, at: some[at])(x, chosen)
-
-    return Visited(
-        pick(rows.state), pick(rows.qpos), pick(rows.qvel), chosen // n_moments, pick(rows.step)
-    )

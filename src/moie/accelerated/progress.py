@@ -40,6 +40,14 @@ class SwarmProgress:
             if row.get("return_sampled") is not None:
                 self._evaluated.setdefault(row["iteration"], []).append(row["return_sampled"])
 
+    def final(self, rows: list[dict[str, Any]]) -> None:
+        """The last row of each seed, with the returns of its final policy."""
+        for kind in ("sampled", "mean"):
+            names = {"Gymnasium": f"return_{kind}", "MJX": f"return_{kind}_mjx"}
+            facts = [_quartiles(name, [row.get(of) for row in rows]) for name, of in names.items()]
+            if any(facts):
+                self._progress.note(f"final policies, {kind} actions: {''.join(facts).strip()}")
+
     def show(self, rows: list[dict[str, Any]], done: int) -> None:
         """The rows of an iteration, one a seed."""
         self._times.append((done, time.monotonic()))

@@ -3,6 +3,8 @@
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from moie.accelerated.tasks import World
@@ -43,8 +45,6 @@ class Plan(NamedTuple):
     progress: Float[Array, ""]
     hold: Int[Array, ""]
     """Steps for which each random action is held."""
-    noise: Float[Array, ""]
-    """Factor of the policy's standard deviation; zero for mean actions."""
 
 
 class Ended(NamedTuple):
@@ -96,3 +96,33 @@ class Moment(NamedTuple):
     qpos: Float[Array, "S E q"]
     qvel: Float[Array, "S E v"]
     step: Int[Array, "S E"]
+
+
+def ended_of(ends: Array, running: Running, distance: Array, is_lost: Array) -> Ended:
+    """The sums of one step."""
+
+    def total(x: Array) -> Array:
+        return jnp.sum(jnp.where(ends, x, 0), axis=1, dtype=jnp.float32)
+
+    return Ended(
+        total(jnp.ones_like(distance)),
+        total(running.total),
+        total(running.discounted),
+        total(running.steps),
+        total(distance),
+        total(is_lost),
+    )
+
+
+def visited_of(report: Report, rows: Moment, n_moments: int) -> Visited | None:
+    """The rows that became prototypes."""
+    if report.rows is None:
+        return None
+    chosen = jnp.maximum(report.rows, 0)
+
+    def pick(x: Array) -> Array:
+        return jax.vmap(lambda some, at: some[at])(x, chosen)
+
+    return Visited(
+        pick(rows.state), pick(rows.qpos), pick(rows.qvel), chosen // n_moments, pick(rows.step)
+    )

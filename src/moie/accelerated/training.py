@@ -134,16 +134,24 @@ class Group:
                     n_before = self._scale(pool, aside)
                 for call in self._calls(pool, aside):
                     self._take(call, shown, n_before)
-                for member in self.learning:
-                    member.measure()
-                for member in self.learning:
-                    member.wait()
+                self._measure(pool, aside, shown)
             except Stopped as stop:
                 raise Stopped(
                     f"stopped after iteration {self.iteration} of {config.iterations}; continue "
                     f"with: {typed('resume', self.path)}"
                 ) from stop
-            shown.measured([row for member in self.learning for row in member.write()])
+
+    def _measure(self, pool: Pool, aside: ThreadPoolExecutor, shown: SwarmProgress) -> None:
+        """Returns of the final policies, in Gymnasium and where they were learned."""
+        for member in self.learning:
+            member.measure()
+        pool.tend(here := aside.submit(self.program.measure, self.state))
+        rows = []
+        for s, member in enumerate(self.members):
+            if member.divergence is None:
+                learned = {kind: float(returns[s]) for kind, returns in here.result().items()}
+                rows.append(member.measured(learned))
+        shown.final(rows)
 
     def _calls(self, pool: Pool, aside: ThreadPoolExecutor) -> Iterator[_Call]:
         """Iterations as they come. The next ones begin before the last are written down."""
@@ -236,7 +244,6 @@ def _plan(n: int, progress: list[float], *, learns: bool, hold: int = 1) -> Plan
         np.full(PLACES, learns),
         np.asarray([*progress, *empty], np.float32),
         np.full(PLACES, hold, np.int32),
-        np.ones(PLACES, np.float32),
     )
     return Plan(*columns)
 

@@ -25,6 +25,8 @@ MEASURES = (
     "return_sampled",
     "return_mean",
     "return_batch",
+    "return_sampled_mjx",
+    "return_mean_mjx",
     "distance_sampled",
     "distance_mean",
     ATTENTION,

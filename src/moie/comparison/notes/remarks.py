@@ -12,6 +12,7 @@ import numpy as np
 from moie.comparison.curves import Curves
 from moie.comparison.learners import Declared, Learner, Run, by_key
 from moie.comparison.notes.likeness import differences
+from moie.comparison.notes.simulators import simulators
 from moie.comparison.notes.wording import joined, seeds
 from moie.comparison.selection import Selection
 
@@ -59,7 +60,7 @@ class Remarks:
             *self._in_two(is_same_length=False),
             *self._cut(),
             *self._unexpected(),
-            *self._simulators(),
+            *simulators(self.of),
             *differences(self.of),
         ]
 
@@ -192,27 +193,6 @@ class Remarks:
         strangers = sorted(self.existing.keys() - self.planned.keys())
         for name, tasks in by_key((learner.name, task) for task, learner in strangers).items():
             yield f"{name} on {joined(tasks)} is not part of the study."
-
-    def _simulators(self) -> Iterator[str]:
-        """What swarms earned where they were trained, and in Gymnasium: the same policies, sampled
-        actions, wherever both are known in the second half of the compared steps."""
-        for task, budget in self.of.budgets.items():
-            both = []
-            for group in self.of.on(task):
-                pairs = []
-                for run in group.runs if group.runs[0].settings.get("environments") else []:
-                    pair = np.stack([run.measured[n] for n in ("return_batch", "return_sampled")])
-                    late = (run.at > budget / 2) & (run.at <= budget)
-                    pairs.append(pair[:, late & np.isfinite(pair).all(axis=0)])
-                known = np.concatenate(pairs, axis=1) if pairs else np.empty((2, 0))
-                if known.size:
-                    there, here = known.mean(axis=1)
-                    both.append(f"{group.learner.name} {there:.0f} and {here:.0f}")
-            if both:
-                yield (
-                    f"{task} was learned in MJX. Training episodes there and evaluations of the "
-                    f"same policies in Gymnasium earned, in the second half: {', '.join(both)}."
-                )
 
     def _doubles(self) -> list[str]:
         return [
