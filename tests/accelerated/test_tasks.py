@@ -1,5 +1,6 @@
 """The robots on an accelerator are Gymnasium's: one step from the same state."""
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -98,3 +99,14 @@ def test_unknown_tasks_and_missing_packages_are_named(monkeypatch: pytest.Monkey
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(moie.InputError, match=r"pip install 'moie\[swarm\]'"):
         catalogue.check_task("Hopper-v5")
+
+
+def test_making_a_task_is_quiet_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from moie.accelerated.tasks import Task
+
+    monkeypatch.chdir(tmp_path)
+    Task("HalfCheetah-v5")  # of whose model MuJoCo says that it is out of date
+    assert capfd.readouterr() == ("", "")
+    assert not list(tmp_path.iterdir())

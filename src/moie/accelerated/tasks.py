@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +15,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from moie.accelerated.catalogue import check_task
 from moie.accelerated.physics import Body, Simulator
+from moie.environments import tasks
 
 
 class World(NamedTuple):
@@ -131,7 +131,7 @@ class Task:
     def __init__(self, name: str):
         """InputError where there is no such task."""
         check_task(name)
-        env: Any = gymnasium.make(name)
+        env: Any = tasks.make(name)
         self.name, self._env, self.rules = name, env.unwrapped, RULES[name]
         self.simulator = Simulator(self._env.model, self._env.frame_skip, self.rules.feels_contact)
         self.longest = int(env.spec.max_episode_steps)
