@@ -102,15 +102,14 @@ def with_rows(text: str, head: Sequence[str], rows: Rows) -> str:
 
 
 def _root(text: str, evidence: Evidence) -> str:
-    return with_rows(text, HEAD, returns(evidence, "paper-small", len(HEAD)))
+    return with_rows(text, ATTENDED, attended(evidence, "swarm"))
 
 
 def _results(text: str, evidence: Evidence) -> str:
-    text = with_rows(
-        _root(text, evidence), WALKED, returns(evidence, "paper-locomotion", len(WALKED))
-    )
+    text = with_rows(text, HEAD, returns(evidence, "paper-small", len(HEAD)))
+    text = with_rows(text, WALKED, returns(evidence, "paper-locomotion", len(WALKED)))
     text = with_rows(text, WANDERED, wandered(evidence, "paper-diffproto"))
-    return with_rows(text, ATTENDED, attended(evidence, "swarm"))
+    return _root(text, evidence)
 
 
 def _policies(text: str, evidence: Evidence) -> str:

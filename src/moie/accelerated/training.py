@@ -143,6 +143,8 @@ class Group:
 
     def _measure(self, pool: Pool, aside: ThreadPoolExecutor, shown: SwarmProgress) -> None:
         """Returns of the final policies, in Gymnasium and where they were learned."""
+        if not self.learning:
+            return
         for member in self.learning:
             member.measure()
         pool.tend(here := aside.submit(self.program.measure, self.state))
