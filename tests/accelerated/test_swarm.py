@@ -18,6 +18,7 @@ import pytest
 import moie
 from moie.accelerated import folder
 from moie.cli.main import main
+from moie.errors import Stopped
 from moie.policy.mixture import Mixture
 from tests import tiny
 from tests.sharing import shared
@@ -130,6 +131,30 @@ def test_a_swarm_killed_while_a_moment_is_saved_ends_with_the_same_bytes(
     for seed in ("s0", "s3"):
         assert tiny.policy_bytes(out / seed) == tiny.policy_bytes(runs / seed)
         assert tiny.metrics(out / seed) == tiny.metrics(runs / seed)
+
+
+@pytest.mark.parametrize(
+    "error", [moie.InputError("no"), Stopped("stopped"), KeyboardInterrupt(), RuntimeError("a bug")]
+)
+@pytest.mark.parametrize("place", ["swarm", "some/where", "empty"])
+def test_a_swarm_without_an_iteration_leaves_nothing_behind(
+    error: BaseException, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from moie.accelerated.program import Program
+
+    def fail(*_: Any) -> None:
+        assert folder.is_swarm(tmp_path / place)
+        raise error
+
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr(Program, "compile", fail)
+    with pytest.raises(type(error)) as caught:
+        swarm(tmp_path / place)
+    if isinstance(error, Stopped):
+        said = "stopped before the first iteration was complete; nothing is kept"
+        assert str(caught.value) == said
+    assert os.listdir(tmp_path) == ["empty"]
+    assert os.listdir(tmp_path / "empty") == []
 
 
 def test_a_complete_swarm_continues_with_more_iterations(

@@ -299,6 +299,7 @@ def test_what_somebody_put_there_meanwhile_stays(
 
 def test_a_run_that_was_there_is_not_removed(run: Path) -> None:
     config, before = RunDirectory(run).read_config(), tiny.contents(run)
-    with pytest.raises(InputError, match="is a run already"), lifecycle.starting(run, config):
+    begin = lifecycle.starting(run, lambda: [RunDirectory.create(run, config)])
+    with pytest.raises(InputError, match="is a run already"), begin:
         pytest.fail("it must not begin")
     assert tiny.contents(run) == before

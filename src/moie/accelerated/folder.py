@@ -69,8 +69,8 @@ def check_free(path: Path) -> None:
     RunDirectory.check_free(path)
 
 
-def create(path: Path, swarm: Swarm, config: RunConfig) -> None:
-    """Make a new swarm, which appears as a whole with all of its runs."""
+def create(path: Path, swarm: Swarm, config: RunConfig) -> list[RunDirectory]:
+    """Make a new swarm, which appears as a whole with all of its runs; the runs."""
     files, folders = {NAME: _content(swarm)}, []
     for seed in swarm.seeds:
         own, empty = new_run(with_seed(config, seed))
@@ -78,6 +78,7 @@ def create(path: Path, swarm: Swarm, config: RunConfig) -> None:
         files |= {str(place / name): content for name, content in own.items()}
         folders += [str(place / name) for name in empty]
     write_folder(path, files, tuple(folders))
+    return [RunDirectory(member_path(path, seed)) for seed in swarm.seeds]
 
 
 def write(path: Path, swarm: Swarm) -> None:

@@ -11,7 +11,7 @@ from moie.accelerated.training import Group
 from moie.errors import InputError
 from moie.runs.config import RunConfig, with_schedule
 from moie.runs.disk.directory import RunDirectory
-from moie.runs.lifecycle import note_versions
+from moie.runs.lifecycle import note_versions, starting
 from moie.runs.machinery import Machinery
 
 
@@ -43,9 +43,8 @@ def start(
     folder.check_free(path)
     config = with_schedule(config)
     swarm = Swarm(seeds, at_once or len(seeds), machine())
-    group = Group(path, config, swarm.groups[0], machinery)
-    folder.create(path, swarm, config)
-    with RunDirectory(path).lock():
+    group = Group(path, config, swarm.groups[0], machinery, is_new=True)
+    with starting(path, lambda: folder.create(path, swarm, config), folder.NAME):
         _warn(machinery)
         while not _fits(group):
             del group  # its memory is needed
@@ -54,7 +53,7 @@ def start(
             machinery.progress.note(
                 f"memory does not hold so many seeds side by side: {swarm.at_once} at a time"
             )
-            group = Group(path, config, swarm.groups[0], machinery)
+            group = Group(path, config, swarm.groups[0], machinery, is_new=True)
         for some in swarm.groups[1:]:
             Group(path, config, some, machinery).go()
 

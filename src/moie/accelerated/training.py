@@ -30,6 +30,7 @@ from moie.runs.disk import checkpoint, metrics
 from moie.runs.disk.directory import RunDirectory
 from moie.runs.evaluation import longest_episode
 from moie.runs.machinery import Machinery
+from moie.stopping import BEFORE_THE_FIRST
 
 PLACES = 10
 """Iterations of one call, at most."""
@@ -52,9 +53,16 @@ class _Call:
 class Group:
     """Seeds that learn side by side."""
 
-    def __init__(self, path: Path, config: RunConfig, seeds: tuple[int, ...], machinery: Machinery):
-        """`config`: of any of them."""
-        self.path, self.config, self.machinery = path, config, machinery
+    def __init__(
+        self,
+        path: Path,
+        config: RunConfig,
+        seeds: tuple[int, ...],
+        machinery: Machinery,
+        is_new: bool = False,
+    ):
+        """`config`: of any of them. `is_new`: the swarm is kept only if it completes an iteration."""
+        self.path, self.config, self.machinery, self._is_new = path, config, machinery, is_new
         self.task = Task(config.task)
         self.program = Program(self.task, config, config.environments, PLACES)
         self.state = self.program.start(list(seeds))
@@ -136,9 +144,12 @@ class Group:
                     self._take(call, shown, n_before)
                 self._measure(pool, aside, shown)
             except Stopped as stop:
+                saved = min((m.run.iterations_saved() for m in self.learning), default=0)
+                if self._is_new and not saved:
+                    raise Stopped(BEFORE_THE_FIRST) from stop
                 raise Stopped(
-                    f"stopped after iteration {self.iteration} of {config.iterations}; continue "
-                    f"with: {typed('resume', self.path)}"
+                    f"stopped after iteration {saved} of {config.iterations}; continue with: "
+                    f"{typed('resume', self.path)}"
                 ) from stop
 
     def _measure(self, pool: Pool, aside: ThreadPoolExecutor, shown: SwarmProgress) -> None:

@@ -18,17 +18,22 @@ from moie.runs.training import Training
 
 
 @contextlib.contextmanager
-def starting(path: Path, config: RunConfig) -> Iterator[RunDirectory]:
-    """A new run, locked. One that ends without any iteration leaves nothing behind."""
+def starting(path: Path, create: Callable[[], list[RunDirectory]], *files: str) -> Iterator[None]:
+    """A new run, or a folder with several and with files of those names, locked. What ends without
+    any iteration leaves nothing behind."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    run: RunDirectory | None = None
+    runs: list[RunDirectory] = []
     try:
-        run = RunDirectory.create(path, config)
-        with run.lock():
-            yield run
+        runs = create()
+        with RunDirectory(path).lock():
+            yield
     except BaseException:
-        if run is not None and not run.iterations_saved():
-            run.remove()
+        if runs and not any(run.iterations_saved() for run in runs):
+            for run in runs:
+                run.remove()
+            for name in files:
+                (path / name).unlink(missing_ok=True)
+            RunDirectory(path).remove()
             if path not in missing:
                 path.mkdir(exist_ok=True)
         for folder in missing:
@@ -42,8 +47,9 @@ def train(path: Path, config: RunConfig, machinery: Machinery) -> RunDirectory:
     RunDirectory.check_free(path)
     require(not config.environments, "environments", config.environments, "0: it is for swarms")
     config = with_schedule(config)
-    training = Training(RunDirectory(path), config, machinery, is_new=True)
-    with starting(path, config) as run:
+    run = RunDirectory(path)
+    training = Training(run, config, machinery, is_new=True)
+    with starting(path, lambda: [RunDirectory.create(path, config)]):
         training.go()
     return run
 
