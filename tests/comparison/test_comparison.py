@@ -323,6 +323,35 @@ def test_planned_settings_are_a_notice() -> None:
     ]
 
 
+def test_complete_runs_that_are_nearly_as_long_are_compared_at_their_ends() -> None:
+    long = {"iterations": 202, "evaluation_every": 10, "name": "longer"}
+    short = {"iterations": 200, "evaluation_every": 10}
+    longer, shorter = run("Walk-v0", "ppo", **long), run("Walk-v0", "moie", **short)
+    found = facts_of(curves([longer, shorter]))
+    assert found["problems"] == []
+    assert found["notices"][0] == (
+        f"Walk-v0 is compared at ends that are nearly the same: {200 * BATCH:,} (moie K=10) and "
+        f"{202 * BATCH:,} (PPO) steps."
+    )
+    (task,) = found["tasks"]
+    assert task["budget"] == 202 * BATCH
+    for learner, (_, _, table), end in (("PPO", longer, 202), ("moie K=10", shorter, 200)):
+        known = table[table["return_sampled"].notna()]
+        late = known[known["iteration"] > 0.9 * end]["return_sampled"]
+        assert len(late) == (2 if end == 200 else 3)
+        assert known["iteration"].iloc[-1] == end
+        final = result(found, "Walk-v0", learner)["final"]["return_sampled"]
+        assert final["mean"] == pytest.approx(late.mean())
+
+    # One that still learns is not there yet, and one that is longer by more is cut.
+    unfinished = run("Walk-v0", "trpo", **long | {"name": "unfinished"}, done=201)
+    problems, notices = remarks(curves([longer, shorter, unfinished]))
+    assert any("not evaluated at 1,010,000 steps yet: TRPO seed 0" in one for one in problems)
+    much = run("Walk-v0", "trpo", iterations=203, evaluation_every=10, name="much longer")
+    problems, notices = remarks(curves([longer, shorter, much]))
+    assert any("more steps than that have TRPO (1,015,000)" in one for one in notices)
+
+
 def test_what_swarms_earned_in_both_simulators_is_a_notice() -> None:
     swarm = run("Hopper-v5", environments=50)
     rows = swarm[2]

@@ -61,7 +61,7 @@ class Group:
         machinery: Machinery,
         is_new: bool = False,
     ):
-        """`config`: of any of them. `is_new`: the swarm is kept only if it completes an iteration."""
+        """`config`: of any of them. `is_new`: it is kept only if an iteration is complete."""
         self.path, self.config, self.machinery, self._is_new = path, config, machinery, is_new
         self.task = Task(config.task)
         self.program = Program(self.task, config, config.environments, PLACES)

@@ -11,6 +11,7 @@ from moie.comparison.learners import Array, Declared, Grouping, Learner, Run, by
 from moie.errors import InputError
 
 LAST_PART = 0.1  # evaluations in this last part of the budget make the final return
+NEARLY = 0.01  # complete runs that differ by less are as long as each other
 Place = Literal["compared", "unmeasured", "short", "broken"]
 """Where a run belongs: left out are those without an evaluation in the budget, those that have not
 come as far, and those without a finite return where the final one is measured."""
@@ -47,8 +48,8 @@ class Group:
         return np.asarray(rows, dtype=np.float64)
 
     def finals(self, measure: str) -> Array:
-        """For each run, the mean of its evaluations in the last tenth of the budget, or the last
-        evaluation before it."""
+        """For each run, the mean of its evaluations in the last tenth of what is compared, or the
+        last evaluation before it."""
         late = [run.measured[measure][last_part(run, self.budget)] for run in self.runs]
         return np.asarray([values.mean() for values in late])
 
@@ -56,13 +57,13 @@ class Group:
 def last_part(run: Run, budget: int) -> NDArray[np.int64]:
     """Indices of the evaluations that make the final return; at least one."""
     within = np.flatnonzero(run.at <= budget)
-    late = within[is_late(run.at[within], budget)]
+    late = within[is_late(run.at[within], min(run.reached, budget))]
     return late if len(late) else within[-1:]
 
 
-def is_late(at: NDArray[np.int64], budget: int) -> NDArray[np.bool_]:
-    """Whether steps are in the last part of the budget; exact where it begins."""
-    return (budget - at < LAST_PART * budget - 1e-3) | (at == budget)
+def is_late(at: NDArray[np.int64], end: int) -> NDArray[np.bool_]:
+    """Whether steps are in the last part of all until the end; exact where it begins."""
+    return (end - at < LAST_PART * end - 1e-3) | (at == end)
 
 
 @dataclass(frozen=True)
@@ -132,20 +133,27 @@ def select(runs: list[Run], plan: list[Declared], steps: int | None = None) -> S
 
 
 def _budget(runs: list[Run], steps: int | None) -> int:
-    """The fewest steps of a complete run of a task or, if none is complete, the most at which one
-    was evaluated; with `steps`, the last evaluation up to them. -1 if there is none."""
+    """The fewest steps of a complete run of a task, or as many as one has that is nearly as long;
+    if none is complete, the most at which one was evaluated. With `steps`, the last evaluation up
+    to them. -1 if there is none."""
     complete = [run.reached for run in runs if run.is_complete]
     if steps is None and complete:
-        return min(complete)
+        return max(reached for reached in complete if reached <= min(complete) * (1 + NEARLY))
     at = np.concatenate([run.at for run in runs])
     return int(at[at <= (np.inf if steps is None else steps)].max(initial=-1))
+
+
+def _is_there(run: Run, budget: int) -> bool:
+    """Whether a run has come as far as is compared, or to an end that is nearly as far."""
+    far = run.reached * (1 + NEARLY) if run.is_complete else run.reached
+    return far >= budget
 
 
 def _place(run: Run, budget: int) -> Place:
     """Where a run belongs."""
     if not len(run.at) or run.at[0] > budget:
         return "unmeasured"
-    if run.reached < budget:
+    if not _is_there(run, budget):
         return "short"
     final = run.measured["return_sampled"][last_part(run, budget)]
     return "compared" if np.isfinite(final).all() else "broken"

@@ -59,6 +59,7 @@ class Remarks:
             *self._mixed(is_planned=True),
             *self._in_two(is_same_length=False),
             *self._cut(),
+            *self._nearly(),
             *self._unexpected(),
             *simulators(self.of),
             *differences(self.of),
@@ -91,6 +92,18 @@ class Remarks:
                     f"{task} is compared at {budget:,} steps, where the shortest complete runs "
                     f"end; more steps than that have {joined(further)}: --steps compares later."
                 )
+
+    def _nearly(self) -> Iterator[str]:
+        """Complete runs that count as equally long, and are not quite."""
+        for task, budget in self.of.budgets.items():
+            ends = by_key(
+                (min(run.reached, budget), group.learner.name)
+                for group in self.of.on(task)
+                for run in group.runs
+            )
+            if len(ends) > 1:
+                each = [f"{end:,} ({joined(dict.fromkeys(ends[end]))})" for end in sorted(ends)]
+                yield f"{task} is compared at ends that are nearly the same: {joined(each)} steps."
 
     def _short(self) -> Iterator[str]:
         """Runs that have not come as far as the others."""
