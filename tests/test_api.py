@@ -266,7 +266,7 @@ BELOW = {
     },
     "accelerated": {
         *("core", "environments", "errors", "files"),
-        *("learn", "policy", "present", "rollout", "runs"),
+        *("learn", "policy", "present", "rollout", "runs", "stopping"),
     },
     "callbacks": {"errors"},
     "api": {
