@@ -46,19 +46,20 @@ class SwarmProgress:
             names = {"Gymnasium": f"return_{kind}", "MJX": f"return_{kind}_mjx"}
             facts = [_quartiles(name, [row.get(of) for row in rows]) for name, of in names.items()]
             if any(facts):
-                self._progress.note(f"final policies, {kind} actions: {''.join(facts).strip()}")
+                self._progress.note(f"final policies, {kind} actions: {'  '.join(facts)}")
 
     def show(self, rows: list[dict[str, Any]], done: int) -> None:
         """The rows of an iteration, one a seed."""
         self._times.append((done, time.monotonic()))
         (first, began), (last, now) = self._times[0], self._times[-1]
-        pace = (now - began) / max(last - first, 1)
-        facts = _quartiles("return", [row.get("return_batch") for row in rows])
+        seconds = (now - began) / max(last - first, 1)
+        facts = [_quartiles("return", [row.get("return_batch") for row in rows])]
         if self._evaluated:
-            facts += _quartiles("Gymnasium", list(self._evaluated[max(self._evaluated)]))
-        speed = self._n_seeds * self._config.batch_steps / max(pace, 1e-9)
-        left = clock(pace * (self._config.iterations - done))
-        self._progress.advance(done, f"{facts}{speed:,.0f} steps/s  {left} left")
+            facts.append(_quartiles("Gymnasium", list(self._evaluated[max(self._evaluated)])))
+        speed = self._n_seeds * self._config.batch_steps / max(seconds, 1e-9)
+        left = clock(seconds * (self._config.iterations - done))
+        pace = f"{speed:,.0f} steps/s  {left} left"
+        self._progress.advance(done, "  ".join(filter(None, facts)), pace)
 
 
 def _quartiles(name: str, values: list[float | None]) -> str:
@@ -67,4 +68,4 @@ def _quartiles(name: str, values: list[float | None]) -> str:
     if not known:
         return ""
     low, middle, high = np.quantile(known, (0.25, 0.5, 0.75))
-    return f"{name} {middle:.0f} ({low:.0f} to {high:.0f})  "
+    return f"{name} {middle:.0f} ({low:.0f} to {high:.0f})"

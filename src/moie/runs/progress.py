@@ -6,8 +6,9 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
-from rich.progress import BarColumn, TaskID, TextColumn
-from rich.progress import Progress as Bar
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as RichProgress
 from rich.text import Text
 
 from moie.learn import registry
@@ -24,6 +25,31 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
+class Bar(RichProgress):
+    """How far a run is and how fast, and below it what is known: both fit into a narrow window."""
+
+    def __init__(self, console: Console, done: int, total: int):
+        self._facts = ""
+        super().__init__(
+            TextColumn("iteration {task.completed:.0f}/{task.total:.0f}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[pace]}"),
+            console=console,
+        )
+        self._only = self.add_task("", total=total, completed=done, pace="first batch, compiling")
+
+    def show(self, done: int, facts: str, pace: str) -> None:
+        """So many iterations are done."""
+        self._facts = facts
+        self.update(self._only, completed=done, pace=pace)
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """The lines, from top to bottom."""
+        yield from super().get_renderables()
+        if self._facts:
+            yield Text(self._facts, no_wrap=True, overflow="ellipsis")
+
+
 class Progress:
     """Shows rows of the metrics as they come."""
 
@@ -31,7 +57,6 @@ class Progress:
         """`every`: least number of seconds between two plain lines."""
         self._console, self._every = console(quiet), every
         self._bar: Bar | None = None
-        self._task = TaskID(0)
         self._last_line = -1e9
         self._evaluation: float | None = None
 
@@ -52,15 +77,7 @@ class Progress:
         if not self._console.is_terminal:
             yield
             return
-        with Bar(
-            TextColumn("iteration {task.completed:.0f}/{task.total:.0f}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[facts]}"),
-            console=self._console,
-        ) as self._bar:
-            self._task = self._bar.add_task(
-                "", total=config.iterations, completed=iteration, facts="first batch, compiling"
-            )
+        with Bar(self._console, iteration, config.iterations) as self._bar:
             yield
         self._bar = None
 
@@ -93,13 +110,14 @@ class Progress:
         if "kl" in row:
             facts += f"  KL {row['kl']:.4f}"
             facts += f"  experts {row['experts_in_use']}" if "experts_in_use" in row else ""
-        self.advance(done, f"{facts}  {self._batch_steps / per_iteration:.0f} steps/s  {left} left")
+        self.advance(done, facts, f"{self._batch_steps / per_iteration:.0f} steps/s  {left} left")
 
-    def advance(self, done: int, facts: str) -> None:
-        """So many iterations are done; what is known about them."""
+    def advance(self, done: int, facts: str, pace: str) -> None:
+        """So many iterations are done; what is known about them, and how fast they come."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, facts=facts)
+            self._bar.show(done, facts, pace)
         elif time.monotonic() - self._last_line > self._every or done == self._iterations:
             self._last_line = time.monotonic()
-            self._console.print(f"iteration {done}/{self._iterations}  {facts}", soft_wrap=True)
+            line = f"iteration {done}/{self._iterations}  {facts}  {pace}"
+            self._console.print(line, soft_wrap=True)
             sys.stderr.flush()
