@@ -17,6 +17,17 @@ def environments_of(batch_steps: int) -> int:
     return next(n for n in range(most, 0, -1) if batch_steps % n == 0)
 
 
+def check_environments(n: int, batch_steps: int) -> None:
+    """InputError unless so many environments share a batch evenly, with two steps each at least."""
+    if n < 1 or batch_steps % n or batch_steps // n < 2:
+        most = min(4 * max(n, 1), batch_steps // 2, 10**5)
+        near = [str(k) for k in range(1, most + 1) if batch_steps % k == 0]
+        raise InputError(
+            f"environments is {n}, expected a divisor of batch_steps ({batch_steps}) that leaves "
+            f"two steps each, such as {', '.join(near[-4:])}"
+        )
+
+
 def check_task(task: object) -> None:
     """InputError unless the task is one of them and all that it needs is installed."""
     if task not in TASKS:

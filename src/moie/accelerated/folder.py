@@ -1,5 +1,7 @@
 """The folder of a swarm: `swarm.json` names its seeds; `s0`, `s1`, ... are their runs."""
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from moie.files import (
     write_bytes,
     write_folder,
 )
-from moie.runs.config import RunConfig, with_seed
+from moie.runs.config import RunConfig, is_whole, with_seed
 from moie.runs.disk.directory import RunDirectory, new_run
 
 FORMAT, NAME, LARGEST = "moie-swarm", "swarm.json", 2**20
@@ -77,7 +79,11 @@ def create(path: Path, swarm: Swarm, config: RunConfig) -> list[RunDirectory]:
         place = member_path(Path(), seed)
         files |= {str(place / name): content for name, content in own.items()}
         folders += [str(place / name) for name in empty]
-    write_folder(path, files, tuple(folders))
+    try:
+        write_folder(path, files, tuple(folders))
+    except FileError:
+        check_free(path)  # somebody else was faster
+        raise
     return [RunDirectory(member_path(path, seed)) for seed in swarm.seeds]
 
 
@@ -102,21 +108,27 @@ def read(path: Path) -> Swarm:
                 raise ValueError(f"{name} has {shortened(value)}, expected whole numbers")
         if not swarm.at_once >= 1 or not swarm.seeds or not isinstance(swarm.machine, str):
             raise ValueError("it names no seeds")
+        if len(set(swarm.seeds)) < len(swarm.seeds):
+            raise ValueError("it names a seed twice")
         return swarm
 
 
 def seeds_of(given: Any) -> tuple[int, ...]:
     """A number of seeds, counted from 0, or the seeds themselves; InputError unless they are."""
     expected = "a number of seeds, or different whole numbers like 0,3,7"
+    some: Any = given
     if isinstance(given, str):
         parts = [part.strip() for part in given.split(",")]
         if not all(part.isdecimal() and len(part) < 20 for part in parts):
             raise InputError(f"seeds is {shortened(given)}, expected {expected}")
-        given = [int(part) for part in parts] if len(parts) > 1 else int(parts[0])
-    seeds = tuple(range(min(given, MOST_SEEDS + 1)) if isinstance(given, int) else given)
-    good = all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds)
+        some = [int(part) for part in parts] if len(parts) > 1 else int(parts[0])
+    if is_whole(some):
+        some = range(min(int(some), MOST_SEEDS + 1))
+    known = isinstance(some, Iterable) and not isinstance(some, (bytes, dict, set))
+    seeds = tuple(itertools.islice(some, MOST_SEEDS + 1)) if known else ()
+    good = all(is_whole(seed) and 0 <= seed < 2**63 for seed in seeds)
     if not good or not seeds or len(set(seeds)) != len(seeds):
         raise InputError(f"seeds is {shortened(given)}, expected {expected}")
     if len(seeds) > MOST_SEEDS:
         raise InputError(f"seeds is {shortened(given)}, expected at most {MOST_SEEDS}")
-    return seeds
+    return tuple(int(seed) for seed in seeds)

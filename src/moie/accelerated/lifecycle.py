@@ -6,9 +6,10 @@ from pathlib import Path
 import jax
 
 from moie.accelerated import folder
+from moie.accelerated.catalogue import check_environments
 from moie.accelerated.folder import Swarm, member_path
 from moie.accelerated.training import Group
-from moie.errors import InputError
+from moie.errors import DivergenceError
 from moie.runs.config import RunConfig, with_schedule
 from moie.runs.disk.directory import RunDirectory
 from moie.runs.lifecycle import note_versions, starting
@@ -20,17 +21,6 @@ def machine() -> str:
     return jax.devices()[0].device_kind
 
 
-def check(config: RunConfig) -> None:
-    """InputError unless a swarm can learn by this configuration."""
-    n, steps = config.environments, config.batch_steps
-    if n < 1 or steps % n or steps // n < 2:
-        near = [k for k in range(1, steps // 2 + 1) if steps % k == 0 and k <= 4 * max(n, 1)]
-        raise InputError(
-            f"environments is {n}, expected a divisor of batch_steps ({steps}), such as "
-            f"{', '.join(map(str, near[-4:]))}"
-        )
-
-
 def start(
     path: Path,
     config: RunConfig,
@@ -39,7 +29,7 @@ def start(
     machinery: Machinery,
 ) -> None:
     """Train all seeds. Nothing is written before the input is known to be good."""
-    check(config)
+    check_environments(config.environments, config.batch_steps)
     folder.check_free(path)
     config = with_schedule(config)
     swarm = Swarm(seeds, at_once or len(seeds), machine())
@@ -54,8 +44,20 @@ def start(
                 f"memory does not hold so many seeds side by side: {swarm.at_once} at a time"
             )
             group = Group(path, config, swarm.groups[0], machinery, is_new=True)
+        lost = group.lost
+        del group
         for some in swarm.groups[1:]:
-            Group(path, config, some, machinery).go()
+            group = Group(path, config, some, machinery)
+            group.go()
+            lost += group.lost
+            del group
+        _check_lost(lost, swarm)
+
+
+def _check_lost(lost: list[str], swarm: Swarm) -> None:
+    """DivergenceError where no seed is left."""
+    if len(lost) == len(swarm.seeds):
+        raise DivergenceError(f"all seeds diverged; seed {swarm.seeds[0]}: {lost[0]}")
 
 
 def _fits(group: Group) -> bool:
@@ -96,18 +98,21 @@ def _continue(path: Path, machinery: Machinery, iterations: int | None) -> None:
             "differ in their last digits"
         )
     note_versions(first, path, machinery.progress.note)
+    for some in swarm.groups[1:]:  # before anything is written; the first one's turn is next
+        Group(path, config, some, machinery).checked(lambda said: None)
     _warn(machinery)
-    n_learned = 0
+    n_learned, lost = 0, []
     for some in swarm.groups:
         group = Group(path, config, some, machinery)
         group.restore()
-        if group.is_complete():
-            continue
-        n_learned += len(some)
-        for member in group.members:
-            if member.run.read_config() != member.config:
-                member.run.change_config(member.config)
-        group.go()
+        if not group.is_complete():
+            n_learned += len(some)
+            for member in group.members:
+                if member.run.read_config() != member.config:
+                    member.run.change_config(member.config)
+            group.go()
+        lost += group.lost
+    _check_lost(lost, swarm)
     if not n_learned:
         machinery.progress.note(
             f"{path} is complete; --iterations with a larger number continues it"

@@ -9,7 +9,7 @@ import numpy as np
 
 from moie.accelerated.records import Ended, Record
 from moie.errors import DivergenceError
-from moie.files import as_json, remove_leftovers, write_bytes
+from moie.files import as_json, parse_json, read_bytes, reading, remove_leftovers, write_bytes
 from moie.policy.base import Origin, Policy
 from moie.rollout.pool import Pool
 from moie.runs.config import RunConfig
@@ -28,18 +28,31 @@ class Member:
         """`walks`: whether the robot covers a distance."""
         self._walks = walks
         self.run, self.config, self.policy = run, config, policy
-        self.counters = Counters()
+        self.counters = self._saved = Counters()
         self.waiting: tuple[tuple[Row, Policy | None], ...] = ()
         self.scaling = scaling_of(policy, config)
         self.divergence: str | None = None
         """Why it learns no more."""
+        self.has_ended = False
+        """Whether that is written down, with the last state that was sound."""
         self._records: Records
         self._backlog: Backlog
         self._final: Entry
 
+    def read_divergence(self) -> str | None:
+        """Why it learns no more, if an earlier process wrote that down."""
+        if not self.run.fault_file.exists():
+            return None
+        self.has_ended = True
+        with reading(f"{self.run.fault_file} cannot be read"):
+            content = parse_json(read_bytes(self.run.fault_file))
+            said = content.get("diverged") if isinstance(content, dict) else None
+            return said if isinstance(said, str) else "diverged"
+
     def restore(self, last: Checkpoint) -> None:
         """Continue from a checkpoint."""
         self.policy, self.counters, self.waiting = last.policy, last.counters, last.waiting
+        self._saved = last.counters
         self.scaling = scaling_of(last.policy, self.config)
 
     def open(self, stack: ExitStack, pool: Pool, longest: int) -> None:
@@ -63,7 +76,7 @@ class Member:
             if not record.is_sound:
                 raise DivergenceError(f"learning diverged in iteration {iteration}")
         except DivergenceError as error:
-            self._mark(str(error))
+            self.divergence = str(error)
             return {}
         every = config.evaluation.evaluation_every
         is_measured = bool(every) and iteration % every == 0
@@ -102,10 +115,10 @@ class Member:
 
         return at
 
-    def _mark(self, why: str) -> None:
-        """Learning went wrong: the last policy stays, and the other seeds go on."""
-        self.divergence = why
+    def end(self, why: str) -> None:
+        """Write down that learning went wrong: the last policy stays, and the other seeds go on."""
         write_bytes(self.run.fault_file, as_json({"diverged": why}))
+        self.has_ended = True
 
     def measure(self) -> None:
         """Begin with the evaluation of the final policy."""
@@ -127,8 +140,12 @@ class Member:
         self._backlog.wait(limit)
 
     def save(self, learner: dict[str, np.ndarray]) -> list[Row]:
-        """Write the rows that are complete, then a checkpoint, then the policy; the rows."""
+        """Write the rows that are complete, then a checkpoint, then the policy; the rows. Where
+        nothing was learned since the last checkpoint, that one stays."""
         rows = self.write()
+        if self.counters == self._saved:
+            return rows
+        self._saved = self.counters
         self.waiting = self._backlog.waiting()
         made = Checkpoint(learner, self.policy, self.counters, self.waiting, self.config)
         checkpoint.save(self.run.checkpoints, made)

@@ -73,7 +73,7 @@ class Program:
                 is_sound=jnp.asarray(True),
             )
 
-        keys = jnp.stack([jax.random.key(seed) for seed in seeds])
+        keys = jnp.stack([learner.key_of(seed) for seed in seeds])
         return jax.jit(jax.vmap(one))(keys)
 
     def compile(self, seeds: Seeds) -> None:
@@ -122,7 +122,7 @@ class Program:
             batch,
             plan.progress,
         )
-        is_sound = seeds.is_sound & _finite(report) & _finite(learned.policy)
+        is_sound = seeds.is_sound & _finite(report) & _finite(learned)
         kept = jax.tree.map(partial(_chosen, is_sound), learned, seeds.learner)
         seeds = eqx.tree_at(lambda s: (s.learner, s.is_sound), seeds, (kept, is_sound))
         record = Record(
@@ -197,7 +197,8 @@ class Program:
                 worlds.body.qvel,
                 running.steps - 1,
             )
-            ended = ended_of(ends, running, _together(task.distance, answer.world), is_lost)
+            before, after = (_together(task.distance, some) for some in (worlds, answer.world))
+            ended = ended_of(ends, running, jnp.where(is_lost, before, after), is_lost)
             fresh = jax.vmap(begun, in_axes=(0, None))(keys, moment)
             started, went_on = (fresh, _none(running)), (answer.world, running)
             return jax.tree.map(partial(_chosen, ends), started, went_on), (row, ended)

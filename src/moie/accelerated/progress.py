@@ -18,21 +18,14 @@ class SwarmProgress:
     def __init__(self, progress: Progress, config: RunConfig, n_seeds: int):
         self._progress, self._config, self._n_seeds = progress, config, n_seeds
         self._evaluated: dict[int, list[float]] = {}
-        self._lost: set[int] = set()
         self._times: deque[tuple[int, float]] = deque(maxlen=50)
 
     @contextmanager
     def of(self, iteration: int) -> Iterator[None]:
         """While a swarm learns, from an iteration on."""
         self._times.append((iteration, time.monotonic()))
-        with self._progress.of(self._config, iteration, f"{self._n_seeds} seeds"):
+        with self._progress.of(self._config, iteration, _said(self._n_seeds)):
             yield
-
-    def lost(self, seed: int, why: str) -> None:
-        """A seed that learns no more; said once."""
-        if seed not in self._lost:
-            self._lost.add(seed)
-            self._progress.note(f"seed {seed}: {why}; the other seeds continue")
 
     def measured(self, rows: list[dict[str, Any]]) -> None:
         """Rows that are complete and may hold an evaluation."""
@@ -60,6 +53,10 @@ class SwarmProgress:
         left = clock(seconds * (self._config.iterations - done))
         pace = f"{speed:,.0f} steps/s  {left} left"
         self._progress.advance(done, "  ".join(filter(None, facts)), pace)
+
+
+def _said(n_seeds: int) -> str:
+    return f"{n_seeds} seed{'' if n_seeds == 1 else 's'}"
 
 
 def _quartiles(name: str, values: list[float | None]) -> str:

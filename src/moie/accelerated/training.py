@@ -1,7 +1,7 @@
 """The training loop of a swarm: iterations on the accelerator, evaluations and files beside it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from moie.accelerated.members import Member
 from moie.accelerated.program import Program
 from moie.accelerated.progress import SwarmProgress
 from moie.accelerated.records import Plan, Record, Seeds
-from moie.accelerated.standing import FIRST, checked_checkpoints
+from moie.accelerated.standing import FIRST, Checkpoints, checked_checkpoints
 from moie.accelerated.tasks import Task
 from moie.environments import specs, tasks
 from moie.errors import Stopped
@@ -87,6 +87,11 @@ class Group:
         return [member for member in self.members if member.divergence is None]
 
     @property
+    def lost(self) -> list[str]:
+        """Why the others have."""
+        return [member.divergence for member in self.members if member.divergence is not None]
+
+    @property
     def iteration(self) -> int:
         """Iterations done by those that learn; the number wanted where none does."""
         return min((m.counters.iteration for m in self.learning), default=self.config.iterations)
@@ -102,21 +107,43 @@ class Group:
 
     def restore(self) -> None:
         """Continue from the newest checkpoints that are of the same moment."""
-        for member in self.members:
-            if member.run.fault_file.exists():
-                member.divergence = "diverged"
-        last = checked_checkpoints(self.path, self.members, self.machinery.progress.note)
-        rows = [
-            _of(self.state, s)
-            if one is None
-            else checkpoint.from_arrays(_of(self.state, s), one.learner)
-            for s, one in enumerate(last)
-        ]
-        self.state = jax.tree.map(lambda *x: jnp.stack(x), *rows)
+        last, self.state = self.checked(self.machinery.progress.note)
         for member, one in zip(self.members, last, strict=True):
+            if member.divergence is None:
+                done = 0 if one is None else one.counters.iteration
+                checkpoint.forget_newer(member.run.checkpoints, done)
+            else:
+                self._say_lost(member)
             if one is not None:
                 member.restore(one)
                 member.run.write_policy(member.policy)
+
+    def checked(self, note: Callable[[str], None]) -> tuple[Checkpoints, Seeds]:
+        """The checkpoints to continue from, and the state of all seeds there; FileError where they
+        do not fit. Nothing is written."""
+        for member in self.members:
+            member.divergence = member.read_divergence()
+        last = checked_checkpoints(self.path, self.members, note)
+        done = [
+            one.counters.iteration
+            for member, one in zip(self.members, last, strict=True)
+            if one is not None and member.divergence is None
+        ]
+        rows = []
+        for s, (member, one) in enumerate(zip(self.members, last, strict=True)):
+            row = _of(self.state, s)
+            if one is not None:
+                row = checkpoint.from_arrays(row, one.learner)
+            if member.divergence is not None:  # it may have come further than the others are now
+                same = jnp.full_like(row.learner.iteration, max(done, default=0))
+                where = (same, jnp.asarray(False))
+                row = eqx.tree_at(lambda r: (r.learner.iteration, r.is_sound), row, where)
+            rows.append(row)
+        return last, jax.tree.map(lambda *x: jnp.stack(x), *rows)
+
+    def _say_lost(self, member: Member) -> None:
+        others = "; the other seeds continue" if self.learning else ""
+        self.machinery.progress.note(f"seed {member.config.seed}: {member.divergence}{others}")
 
     # --- learning --------------------------------------------------------------------------------
 
@@ -236,17 +263,20 @@ class Group:
                 for s, member in enumerate(self.members)
                 if member.divergence is None
             ]
+            if not self.learning:
+                break
             shown.show(rows, self.iteration)
-        for member in self.learning:
-            member.wait(1)
+        for member in self.members:
+            member.wait(0 if member.divergence else 1)
         self.state = call.seeds
         arrays = checkpoint.to_arrays(self.state)
         for s, member in enumerate(self.members):
-            if member.divergence is None:
+            if not member.has_ended:
                 shown.measured(member.save({name: np.asarray(x[s]) for name, x in arrays.items()}))
         for member in self.members:
-            if member.divergence is not None:
-                shown.lost(member.config.seed, member.divergence)
+            if member.divergence is not None and not member.has_ended:
+                member.end(member.divergence)
+                self._say_lost(member)
         self.machinery.check()
 
 

@@ -53,6 +53,12 @@ class Report(eqx.Module):
     distances: Float[Array, " K"] | None
 
 
+def key_of(seed: int) -> PRNGKeyArray:
+    """The key of a seed; jax alone takes the lower 32 bits only."""
+    key = jax.random.key(seed % 2**32)
+    return jax.random.fold_in(key, seed >> 32) if seed >> 32 else key
+
+
 def start(
     config: LearnerConfig, n_features: int, n_actions: int, *, key: PRNGKeyArray
 ) -> LearnerState:

@@ -59,6 +59,11 @@ def resume(path: Path, machinery: Machinery, iterations: int | None = None) -> R
     run = RunDirectory.open(path)
     with run.lock():
         config = before = run.read_config()
+        if config.environments:
+            raise FileError(
+                f"{path} is one of the runs of a swarm, which continue together; swarm.json, which "
+                "names them, is not in the folder above: bring it back from a copy"
+            )
         last = last_checkpoint(run, machinery.progress.note)
         if iterations is not None:
             config = replace(config, iterations=iterations)

@@ -1,5 +1,6 @@
 """The surroundings of a run: jax, workers, progress, Ctrl-C and callbacks."""
 
+import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,7 +52,8 @@ def n_workers(given: int | None) -> int:
 def check_timeout(seconds: float) -> None:
     """InputError if a worker cannot be waited for that long."""
     expected = "a positive number of seconds, at most a year"
-    require(0 < seconds <= 366 * 86_400, "worker_timeout", seconds, expected)
+    is_number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
+    require(is_number and 0 < seconds <= 366 * 86_400, "worker_timeout", seconds, expected)
 
 
 @contextmanager

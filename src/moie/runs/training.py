@@ -62,7 +62,7 @@ class Training:
             self._shape = tuple(
                 math.prod(space.shape or ()) for space in (env.observation_space, env.action_space)
             )
-            key = jax.random.key(config.seed)
+            key = learner.key_of(config.seed)
             self.state = learner.start_jit(config.learner, *self._shape, key=key)
             self.policy = first_policy(config, env, self.state.policy)
             self._longest = longest_episode(env)

@@ -6,7 +6,7 @@ Which of the two is in the settings of a run: one of a swarm has `environments`.
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from moie.accelerated.catalogue import TASKS, environments_of
+from moie.accelerated.catalogue import TASKS, check_environments, environments_of
 from moie.errors import InputError, require
 from moie.runs.config import RunConfig
 from moie.studies.declaration import Planned
@@ -38,8 +38,11 @@ def with_engine(planned: list[Planned], engine: Engine) -> list[Planned]:
 
 
 def _in_swarm(config: RunConfig) -> RunConfig:
+    if config.task not in TASKS:
+        return replace(config, environments=0)
     n = config.environments or environments_of(config.batch_steps)
-    return replace(config, environments=n if config.task in TASKS else 0)
+    check_environments(n, config.batch_steps)
+    return replace(config, environments=n)
 
 
 def cells(planned: list[Planned]) -> list[Cell]:

@@ -131,6 +131,13 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
+def forget_newer(folder: Path, iteration: int) -> None:
+    """Remove checkpoints of later iterations: the run is about to learn them again."""
+    for path in reversed(present(folder)):
+        if int(path.name) > iteration:
+            shutil.rmtree(path)
+
+
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
