@@ -105,7 +105,8 @@ def policy_bytes(run: Path) -> bytes:
 
 def metrics(run: Path) -> list[dict[str, Any]]:
     """The rows of metrics.jsonl without the times, which differ from run to run."""
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines if line.strip()]
     return [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in rows]
 
 

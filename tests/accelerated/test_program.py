@@ -69,3 +69,40 @@ def test_final_policies_are_measured_from_the_beginning_of_an_episode_to_its_end
     # How far the robots of training have come does not matter.
     later = eqx.tree_at(lambda s: s.running.steps, seeds, start.running.steps + 59)
     assert (program.measure(later)["sampled"] == measured["sampled"]).all()
+
+
+def test_a_robot_that_is_lost_ends_its_episode_and_disturbs_nothing() -> None:
+    import jax.numpy as jnp
+
+    from moie.accelerated.program import Program
+    from moie.accelerated.records import Plan
+    from moie.accelerated.tasks import Step, Task, World
+    from moie.api import task_preset
+    from moie.runs.config import with_settings
+
+    task = Task("InvertedPendulum-v5")
+    real: Any = task.step
+
+    def step(world: World, action: Any) -> Step:
+        """All robots that are left of the middle are lost."""
+        wrong = jnp.where(world.body.qpos[0] < 0.0, jnp.nan, 1.0)
+        return jax.tree.map(
+            lambda x: x * wrong if jnp.issubdtype(x.dtype, jnp.floating) else x,
+            real(world, action),
+        )
+
+    task.step = step  # type: ignore[method-assign]
+    config = with_settings(task_preset(task.name, "trpo-linear"), tiny.SETTINGS)
+    program = Program(task, config, 8, 1)
+    plan: Any = Plan(np.bool_(True), np.bool_(True), np.float32(0), np.int32(1))  # type: ignore[arg-type]
+    seeds, moments, ended = jax.jit(program.sample)(program.start([0, 1]), plan)
+    was_left = np.asarray(moments.qpos)[..., 0] < 0.0
+    assert was_left.any()
+    assert not was_left.all()
+    assert np.asarray(moments.terminated)[was_left].all()
+    assert np.asarray(moments.ends)[was_left].all()
+    assert (np.asarray(moments.reward)[was_left] == 0.0).all()
+    assert (np.asarray(moments.next_state) == np.asarray(moments.state))[was_left].all()
+    np.testing.assert_array_equal(ended.lost, was_left.sum(axis=(0, 2)))
+    for leaf in jax.tree.leaves((seeds.worlds, moments, ended)):
+        assert np.isfinite(leaf).all()

@@ -127,6 +127,11 @@ def test_a_swarm_killed_while_a_moment_is_saved_ends_with_the_same_bytes(
     assert [len(list((out / s / "checkpoints").iterdir())) for s in ("s0", "s3")] == (
         [2, 1] if is_first_saved else [1, 0]
     )
+    saved.clear()
+    with monkeypatch.context() as patch:  # and once more, at the first moment that is saved again
+        patch.setattr(Member, "save", save)
+        with pytest.raises(SystemExit):
+            moie.resume(out, quiet=True, workers=1)
     moie.resume(out, quiet=True, workers=1)
     for seed in ("s0", "s3"):
         assert tiny.policy_bytes(out / seed) == tiny.policy_bytes(runs / seed)
@@ -229,6 +234,14 @@ def test_a_swarm_that_was_damaged_is_refused_and_left_as_it_is(
     assert tiny.contents(out) == before
 
 
+def test_a_run_without_its_swarm_does_not_continue_alone(runs: Path, tmp_path: Path) -> None:
+    run = tiny.copy(runs / "s0", tmp_path / "run")
+    before = tiny.contents(run)
+    with pytest.raises(moie.FileError, match=r"is one of the runs of a swarm, .* swarm\.json"):
+        moie.resume(run, iterations=30, quiet=True)
+    assert tiny.contents(run) == before
+
+
 def test_one_process_at_a_time_works_on_a_swarm(runs: Path, tmp_path: Path) -> None:
     from moie.runs.disk.directory import RunDirectory
 
@@ -267,6 +280,67 @@ def test_a_seed_that_diverges_is_marked_and_disturbs_no_other(
     moie.resume(tmp_path / "swarm", iterations=26, quiet=True, workers=1)
     assert tiny.metrics(tmp_path / "swarm" / "s0")[-1]["iteration"] == 26
     assert not tiny.metrics(lost)
+
+
+def test_a_seed_keeps_its_last_sound_state_however_it_was_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import equinox as eqx
+    import jax.numpy as jnp
+
+    from moie.accelerated import training
+    from moie.accelerated.members import Member
+    from moie.accelerated.program import Program
+
+    def learn(program: Program, state: Any, *given: Any, real: Any = Program.learn) -> Any:
+        learned, report = real(program, state, *given)
+        bad = jnp.max(state.iteration) == jnp.array([-1, 15])
+        std = jnp.where(bad[:, None], jnp.nan, learned.policy.log_std)
+        return eqx.tree_at(lambda s: s.policy.log_std, learned, std), report
+
+    def save(member: Member, learner: Any, real: Any = Member.save) -> Any:
+        if member.config.seed == 3 and member.divergence is not None:
+            raise SystemExit  # seed 0 has saved what comes after
+        return real(member, learner)
+
+    monkeypatch.setattr(Program, "learn", learn)
+    alone, broken = tmp_path / "alone", tmp_path / "broken"
+    with monkeypatch.context() as patch:
+        patch.setattr(Member, "save", save)
+        with pytest.raises(SystemExit):
+            swarm(broken)
+    assert {p.name for p in (broken / "s0" / "checkpoints").iterdir()} == {"000011", "000021"}
+    monkeypatch.setattr(training, "CALL", 1e-4)  # an iteration a call from here on
+    moie.resume(broken, quiet=True, workers=1)
+    swarm(alone)
+    for seed in ("s0", "s3"):
+        assert tiny.policy_bytes(broken / seed) == tiny.policy_bytes(alone / seed)
+        assert tiny.metrics(broken / seed) == tiny.metrics(alone / seed)
+    lost = broken / "s3"
+    assert [row["iteration"] for row in tiny.metrics(lost)] == list(range(15))
+    assert "iteration 15" in json.loads((lost / "fault.json").read_text())["diverged"]
+    moie.resume(broken, iterations=27, quiet=True, workers=1)
+    moie.resume(alone, iterations=27, quiet=True, workers=1)
+    assert tiny.policy_bytes(broken / "s0") == tiny.policy_bytes(alone / "s0")
+
+
+def test_a_swarm_whose_seeds_all_diverge_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import equinox as eqx
+
+    from moie.accelerated.program import Program
+    from moie.accelerated.records import Seeds
+
+    def start(program: Program, seeds: list[int], real: Any = Program.start) -> Seeds:
+        return eqx.tree_at(
+            lambda s: s.learner.critic.matrices[0], real(program, seeds), replace_fn=lambda x: x / 0
+        )
+
+    monkeypatch.setattr(Program, "start", start)
+    with pytest.raises(moie.DivergenceError, match=r"all seeds diverged; seed 0: .* is nan"):
+        swarm(tmp_path / "swarm")
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_learner_is_the_same(runs: Path) -> None:
@@ -323,7 +397,10 @@ def test_seeds_are_a_number_or_a_list() -> None:
     assert folder.seeds_of("3") == (0, 1, 2)
     assert folder.seeds_of("0,3, 7") == (0, 3, 7)
     assert folder.seeds_of([5]) == (5,)
-    for bad in ("", "a", "1,1", "-1", [], [1, 1], 0, [1.5], "1e3", 10**9):
+    assert folder.seeds_of(np.int64(2)) == folder.seeds_of(2.0) == (0, 1)
+    assert folder.seeds_of(np.arange(2)) == folder.seeds_of(n for n in (0, 1)) == (0, 1)
+    wrong: tuple[Any, ...] = (None, True, b"ab", {0: 1}, [True], 1.5, float("nan"), float("inf"))
+    for bad in ("", "a", "1,1", "-1", [], [1, 1], 0, [1.5], "1e3", 10**9, *wrong):
         with pytest.raises(moie.InputError, match="seeds is"):
             folder.seeds_of(bad)
 
@@ -362,6 +439,13 @@ def test_seeds_that_memory_does_not_hold_are_learned_one_group_after_the_other(
         assert rows[-1]["iteration"] == 2
     assert all((out / seed / "policy.safetensors").is_file() for seed in ("s1", "s2"))
 
+    # What is wrong with a later group is found before an earlier one learns.
+    _change(out / "s2/run.json", '"candidates": 50', '"candidates": 60')
+    before = tiny.contents(out)
+    with pytest.raises(moie.InputError, match=r"s2/run\.json has candidates = 60"):
+        moie.resume(out, iterations=4, quiet=True, workers=1)
+    assert tiny.contents(out) == before
+
 
 def test_a_new_swarm_appears_as_a_whole(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -394,6 +478,7 @@ def test_a_new_swarm_appears_as_a_whole(
         ('{"format": "moie-swarm", "seeds": [-1], "at_once": 1, "machine": "cpu"}', "whole"),
         ('{"format": "moie-swarm", "seeds": [], "at_once": 1, "machine": "cpu"}', "no seeds"),
         ('{"format": "moie-swarm", "seeds": [1], "at_once": 0, "machine": "cpu"}', "no seeds"),
+        ('{"format": "moie-swarm", "seeds": [1, 1], "at_once": 1, "machine": "cpu"}', "twice"),
     ],
 )
 def test_damage_to_the_file_of_a_swarm_is_named(tmp_path: Path, content: str, said: str) -> None:
@@ -411,7 +496,8 @@ def test_damage_to_the_file_of_a_swarm_is_named(tmp_path: Path, content: str, sa
         (["swarm", "Hopper-v5", "--seed", "3"], "seed is 3, but a swarm has many: use seeds"),
         (
             ["swarm", "InvertedPendulum-v5", "--environments", "65"],
-            "environments is 65, expected a divisor of batch_steps (3008), such as 47, 64, 94, 188",
+            "environments is 65, expected a divisor of batch_steps (3008) that leaves two steps "
+            "each, such as 47, 64, 94, 188",
         ),
         (["swarm", "Hopper-v5", "--at-once", "0"], "at_once is 0, expected at least 1"),
     ],

@@ -22,7 +22,7 @@ from moie.learn.config import (
     SelectionConfig,
     UpdateConfig,
 )
-from moie.learn.learner import learn, learn_jit, start
+from moie.learn.learner import key_of, learn, learn_jit, start
 from moie.learn.update import Problem, minibatches, start_moments, update_actions, update_all
 from tests.core.cases import entropy_of, kl_of, random_case
 
@@ -237,3 +237,12 @@ def test_minibatches_go_through_everything_once_an_epoch():
     for epoch in (rows[:3], rows[3:]):
         assert len(set(epoch.ravel())) == 9  # one sits out
     assert minibatches(jax.random.key(0), 5, 64, 1).shape == (1, 5)
+
+
+def test_every_seed_has_a_key_of_its_own() -> None:
+    seeds = [0, 1, 2**32 - 1, 2**32, 2**32 + 1, 2**33, 2**63 - 1]
+    keys = {tuple(jax.random.key_data(key_of(seed)).tolist()) for seed in seeds}
+    assert len(keys) == len(seeds)
+    np.testing.assert_array_equal(
+        jax.random.key_data(key_of(5)), jax.random.key_data(jax.random.key(5))
+    )

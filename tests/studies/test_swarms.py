@@ -156,6 +156,9 @@ def test_the_user_may_say_how_many_environments(out: Path, told: Told) -> None:
     assert told.calls == [("start", HOPPER, 32)]
     with pytest.raises(moie.InputError, match="environments is 32, expected none: they are for"):
         moie.study(mine, out=out)
+    with pytest.raises(moie.InputError, match="environments is 7, expected a divisor of batch_ste"):
+        study(declare("Hopper-v5", environments=7), out)
+    assert len(told.calls) == 1
 
 
 def test_an_engine_that_is_none(out: Path) -> None:
