@@ -87,7 +87,7 @@ def training(
             columns: Any = (goes, np.full_like(goes, learns), np.zeros(len(goes), np.float32))
             plan = Plan(*columns, np.ones(len(goes), np.int32))
             began = time.perf_counter()
-            seeds, _ = jax.block_until_ready(program.compiled(seeds, plan))
+            seeds, _ = jax.block_until_ready(program.run(seeds, plan))
             seconds = time.perf_counter() - began
         return ITERATIONS * n_seeds * config.batch_steps / seconds
 

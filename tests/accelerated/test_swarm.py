@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -282,6 +282,17 @@ def test_a_seed_that_diverges_is_marked_and_disturbs_no_other(
     assert not tiny.metrics(lost)
 
 
+@pytest.fixture
+def own_program() -> Iterator[None]:
+    """For a test that changes what is compiled."""
+    from moie.accelerated import program
+
+    program._program_of.cache_clear()
+    yield
+    program._program_of.cache_clear()
+
+
+@pytest.mark.usefixtures("own_program")
 def test_a_seed_keeps_its_last_sound_state_however_it_was_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

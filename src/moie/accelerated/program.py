@@ -4,7 +4,8 @@ Seeds and their environments are one batch for the simulator; `learn.learner` le
 a processor, one seed beside the other. Nothing leaves the accelerator but what is written down.
 """
 
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any
 
 import equinox as eqx
@@ -20,7 +21,9 @@ from moie.accelerated.records import (
     Record,
     Running,
     Seeds,
+    chosen_where,
     ended_of,
+    finite_seeds,
     visited_of,
 )
 from moie.accelerated.tasks import Step, Task, World
@@ -46,44 +49,49 @@ class Program:
         self._centre, self._range = jnp.zeros_like(low), jnp.ones_like(low)
         if config.scales_actions:
             self._centre, self._range = jnp.asarray((low + high) / 2), jnp.asarray((high - low) / 2)
-        self.compiled: Any = None
+        self._compiled: dict[int, Any] = {}
         # As functions of jax they are traced once, however often they are named.
         self._iterate, self._learn = jax.jit(self._iterate_once), jax.jit(self.learn)
-        self._measured = jax.jit(self.measured)
+        self._measured, self._start = jax.jit(self.measured), jax.jit(jax.vmap(self._start_one))
 
     def start(self, seeds: list[int]) -> Seeds:
         """Untrained policies, robots at the beginning of an episode."""
-        task, config = self.task, self.config
+        return self._start(jnp.stack([learner.key_of(seed) for seed in seeds]))
+
+    def _start_one(self, key: PRNGKeyArray) -> Seeds:
+        task = self.task
         shape = (task.n_features, len(task.action_low))
-
-        def one(key: PRNGKeyArray) -> Seeds:
-            state = learner.start(config.learner, *shape, key=key)
-            own = jax.random.fold_in(key, 0x5EED)
-            begin, later = jax.random.split(own)
-            worlds = jax.vmap(task.reset)(jax.random.split(begin, self.n_environments))
-            none = jnp.zeros(self.n_environments)
-            return Seeds(
-                learner=state,
-                feature_mean=jnp.zeros(task.n_features),
-                feature_scale=jnp.ones(task.n_features),
-                worlds=worlds,
-                running=Running(none.astype(jnp.int32), none, none),
-                key=later,
-                batches=jnp.zeros((), jnp.int32),
-                is_sound=jnp.asarray(True),
-            )
-
-        keys = jnp.stack([learner.key_of(seed) for seed in seeds])
-        return jax.jit(jax.vmap(one))(keys)
+        state = learner.start(self.config.learner, *shape, key=key)
+        begin, later = jax.random.split(jax.random.fold_in(key, 0x5EED))
+        worlds = jax.vmap(task.reset)(jax.random.split(begin, self.n_environments))
+        none = jnp.zeros(self.n_environments)
+        return Seeds(
+            learner=state,
+            feature_mean=jnp.zeros(task.n_features),
+            feature_scale=jnp.ones(task.n_features),
+            worlds=worlds,
+            running=Running(none.astype(jnp.int32), none, none),
+            key=later,
+            batches=jnp.zeros((), jnp.int32),
+            is_sound=jnp.asarray(True),
+        )
 
     def compile(self, seeds: Seeds) -> None:
-        """Ahead of the first call; later calls take no more than the time of their iterations."""
+        """For so many seeds, ahead of the first call; calls take no more than the time of their
+        iterations."""
+        if len(seeds.is_sound) in self._compiled:
+            return
         types: tuple[Any, ...] = (jnp.bool_, jnp.bool_, jnp.float32, jnp.int32)
         columns: Any = [jax.ShapeDtypeStruct((self.places,), one) for one in types]
         plans = Plan(*columns)
         # Single precision is single: no product of matrices in TF32.
         with jax.default_matmul_precision("highest"):
-            self.compiled = jax.jit(self.iterations).lower(seeds, plans).compile()
+            compiled = jax.jit(self.iterations).lower(seeds, plans).compile()
+        self._compiled[len(seeds.is_sound)] = compiled
+
+    def run(self, seeds: Seeds, plans: Plan) -> tuple[Seeds, Record]:
+        """`iterations`, compiled."""
+        return self._compiled[len(seeds.is_sound)](seeds, plans)
 
     def measure(self, seeds: Seeds) -> dict[str, Float[np.ndarray, " S"]]:
         """Returns of the policies where they were learned, by kind of action."""
@@ -122,8 +130,8 @@ class Program:
             batch,
             plan.progress,
         )
-        is_sound = seeds.is_sound & _finite(report) & _finite(learned)
-        kept = jax.tree.map(partial(_chosen, is_sound), learned, seeds.learner)
+        is_sound = seeds.is_sound & finite_seeds(report) & finite_seeds(learned)
+        kept = jax.tree.map(partial(chosen_where, is_sound), learned, seeds.learner)
         seeds = eqx.tree_at(lambda s: (s.learner, s.is_sound), seeds, (kept, is_sound))
         record = Record(
             report=report,
@@ -201,7 +209,7 @@ class Program:
             ended = ended_of(ends, running, jnp.where(is_lost, before, after), is_lost)
             fresh = jax.vmap(begun, in_axes=(0, None))(keys, moment)
             started, went_on = (fresh, _none(running)), (answer.world, running)
-            return jax.tree.map(partial(_chosen, ends), started, went_on), (row, ended)
+            return jax.tree.map(partial(chosen_where, ends), started, went_on), (row, ended)
 
         (worlds, running), (moments, ended) = jax.lax.scan(
             step, (seeds.worlds, seeds.running), jnp.arange(self.n_moments)
@@ -269,6 +277,16 @@ class Program:
         )
 
 
+def program_of(config: RunConfig, places: int) -> Program:
+    """The program of a swarm; groups of seeds that follow one another share it."""
+    return _program_of(replace(config, seed=0, iterations=1, schedule=1), places)
+
+
+@lru_cache(maxsize=1)
+def _program_of(config: RunConfig, places: int) -> Program:
+    return Program(Task(config.task), config, config.environments, places)
+
+
 def _together(function: Any, *arguments: Any) -> Any:
     """Apply a function of one environment, with seeds and environments as one axis."""
     n_seeds, n_environments = jax.tree.leaves(arguments)[0].shape[:2]
@@ -280,18 +298,3 @@ def _together(function: Any, *arguments: Any) -> Any:
 
 def _none(running: Running) -> Running:
     return jax.tree.map(jnp.zeros_like, running)
-
-
-def _chosen(condition: Array, one: Array, other: Array) -> Array:
-    """`one` where the condition holds, which has fewer axes. Keys do not change."""
-    if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
-        return one
-    shaped = condition.reshape(*condition.shape, *(1,) * (one.ndim - condition.ndim))
-    return jnp.where(shaped, one, other)
-
-
-def _finite(tree: Any) -> Bool[Array, " S"]:
-    """Whether all numbers of a seed are finite."""
-    leaves = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
-    good = [jnp.isfinite(x).all(axis=tuple(range(1, x.ndim))) for x in leaves]
-    return jnp.stack(good).all(axis=0)

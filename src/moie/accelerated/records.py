@@ -1,6 +1,6 @@
 """What the program of a swarm hands on: to the next step or iteration, and to the host."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -126,3 +126,18 @@ def visited_of(report: Report, rows: Moment, n_moments: int) -> Visited | None:
     return Visited(
         pick(rows.state), pick(rows.qpos), pick(rows.qvel), chosen // n_moments, pick(rows.step)
     )
+
+
+def chosen_where(condition: Array, one: Array, other: Array) -> Array:
+    """`one` where the condition holds, which has fewer axes. Keys do not change."""
+    if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
+        return one
+    shaped = condition.reshape(*condition.shape, *(1,) * (one.ndim - condition.ndim))
+    return jnp.where(shaped, one, other)
+
+
+def finite_seeds(tree: Any) -> Bool[Array, " S"]:
+    """Whether all numbers of a seed are finite."""
+    leaves = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
+    good = [jnp.isfinite(x).all(axis=tuple(range(1, x.ndim))) for x in leaves]
+    return jnp.stack(good).all(axis=0)

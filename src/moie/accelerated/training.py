@@ -15,11 +15,10 @@ import numpy as np
 
 from moie.accelerated.folder import member_path
 from moie.accelerated.members import Member
-from moie.accelerated.program import Program
+from moie.accelerated.program import program_of
 from moie.accelerated.progress import SwarmProgress
 from moie.accelerated.records import Plan, Record, Seeds
 from moie.accelerated.standing import FIRST, Checkpoints, checked_checkpoints
-from moie.accelerated.tasks import Task
 from moie.environments import specs, tasks
 from moie.errors import Stopped
 from moie.files import typed
@@ -63,8 +62,7 @@ class Group:
     ):
         """`config`: of any of them. `is_new`: it is kept only if an iteration is complete."""
         self.path, self.config, self.machinery, self._is_new = path, config, machinery, is_new
-        self.task = Task(config.task)
-        self.program = Program(self.task, config, config.environments, PLACES)
+        self.program = program_of(config, PLACES)
         self.state = self.program.start(list(seeds))
         with tasks.opened(config.task) as env:
             self._longest = longest_episode(env)
@@ -72,7 +70,7 @@ class Group:
                 first_policy(with_seed(config, seed), env, _of(self.state.learner.policy, s))
                 for s, seed in enumerate(seeds)
             ]
-        walks = self.task.rules.n_travelled > 0
+        walks = self.program.task.rules.n_travelled > 0
         self.members = [
             Member(RunDirectory(member_path(path, seed)), with_seed(config, seed), policy, walks)
             for seed, policy in zip(seeds, policies, strict=True)
@@ -221,7 +219,7 @@ class Group:
 
     def _run(self, state: Seeds, plan: Plan, n: int) -> _Call:
         began = time.perf_counter()
-        state, record = jax.block_until_ready(self.program.compiled(state, plan))
+        state, record = jax.block_until_ready(self.program.run(state, plan))
         seconds = time.perf_counter() - began
         self._pace = seconds / n
         return _Call(state, jax.tree.map(np.asarray, record), n, seconds)
