@@ -146,11 +146,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         sys.modules.pop(name, None)
 
 
-def small(train: Callable[..., moie.Run]) -> Callable[..., moie.Run]:
-    """`moie.train` with the settings of the tests, whatever a page asks for."""
+def small(train: Callable[..., Any]) -> Callable[..., Any]:
+    """`moie.train` or `moie.swarm` with the settings of the tests, whatever a page asks for."""
 
     @functools.wraps(train)
-    def trained(task: str, *, steps: int | None = None, **settings: Any) -> moie.Run:
+    def trained(task: str, *, steps: int | None = None, **settings: Any) -> Any:
         quick = {"iterations": 2, "workers": 2, "quiet": True}
         return train(task, **(settings | tiny.SETTINGS | quick))
 
@@ -161,7 +161,8 @@ def small(train: Callable[..., moie.Run]) -> Callable[..., moie.Run]:
 def test_the_python_of_a_page_runs(
     page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moie, "train", small(moie.train))
+    for function in (moie.train, moie.swarm):
+        monkeypatch.setattr(moie, function.__name__, small(function))
     monkeypatch.setattr(figures, "FIGURES", {})
     names: dict[str, Any] = {"__name__": "__main__"}
     for code in blocks(page):
