@@ -71,7 +71,9 @@ def test_final_policies_are_measured_from_the_beginning_of_an_episode_to_its_end
     assert (program.measure(later)["sampled"] == measured["sampled"]).all()
 
 
-def test_a_robot_that_is_lost_ends_its_episode_and_disturbs_nothing() -> None:
+def test_a_robot_that_is_lost_ends_its_episode_and_disturbs_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import jax.numpy as jnp
 
     from moie.accelerated.program import Program
@@ -91,11 +93,11 @@ def test_a_robot_that_is_lost_ends_its_episode_and_disturbs_nothing() -> None:
             real(world, action),
         )
 
-    task.step = step  # type: ignore[method-assign]
+    monkeypatch.setattr(task, "step", step)
     config = with_settings(task_preset(task.name, "trpo-linear"), tiny.SETTINGS)
     program = Program(task, config, 8, 1)
-    plan: Any = Plan(np.bool_(True), np.bool_(True), np.float32(0), np.int32(1))  # type: ignore[arg-type]
-    seeds, moments, ended = jax.jit(program.sample)(program.start([0, 1]), plan)
+    given: Any = (np.bool_(True), np.bool_(True), np.float32(0), np.int32(1))
+    seeds, moments, ended = jax.jit(program.sample)(program.start([0, 1]), Plan(*given))
     was_left = np.asarray(moments.qpos)[..., 0] < 0.0
     assert was_left.any()
     assert not was_left.all()

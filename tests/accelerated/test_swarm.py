@@ -414,6 +414,7 @@ def test_seeds_are_a_number_or_a_list() -> None:
     assert folder.seeds_of("0,3, 7") == (0, 3, 7)
     assert folder.seeds_of([5]) == (5,)
     assert folder.seeds_of(np.int64(2)) == folder.seeds_of(2.0) == (0, 1)
+    assert folder.seeds_of(np.array(2)) == (0, 1)
     assert folder.seeds_of(np.arange(2)) == folder.seeds_of(n for n in (0, 1)) == (0, 1)
     wrong: tuple[Any, ...] = (None, True, b"ab", {0: 1}, [True], 1.5, float("nan"), float("inf"))
     for bad in ("", "a", "1,1", "-1", [], [1, 1], 0, [1.5], "1e3", 10**9, *wrong):

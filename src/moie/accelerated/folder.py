@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from moie.errors import FileError, InputError, shortened
 from moie.files import (
     as_json,
@@ -122,6 +124,8 @@ def seeds_of(given: Any) -> tuple[int, ...]:
         if not all(part.isdecimal() and len(part) < 20 for part in parts):
             raise InputError(f"seeds is {shortened(given)}, expected {expected}")
         some = [int(part) for part in parts] if len(parts) > 1 else int(parts[0])
+    if isinstance(some, np.ndarray):
+        some = some.tolist()
     if is_whole(some):
         some = range(min(int(some), MOST_SEEDS + 1))
     known = isinstance(some, Iterable) and not isinstance(some, (bytes, dict, set))
