@@ -330,8 +330,8 @@ def test_complete_runs_that_are_nearly_as_long_are_compared_at_their_ends() -> N
     found = facts_of(curves([longer, shorter]))
     assert found["problems"] == []
     assert found["notices"][0] == (
-        f"Walk-v0 is compared at ends that are nearly the same: {200 * BATCH:,} (moie K=10) and "
-        f"{202 * BATCH:,} (PPO) steps."
+        f"Walk-v0 is compared at nearly the same steps: {200 * BATCH:,} (moie K=10) and "
+        f"{202 * BATCH:,} (PPO)."
     )
     (task,) = found["tasks"]
     assert task["budget"] == 202 * BATCH

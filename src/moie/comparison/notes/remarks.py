@@ -95,6 +95,7 @@ class Remarks:
 
     def _nearly(self) -> Iterator[str]:
         """Complete runs that count as equally long, and are not quite."""
+        found = []
         for task, budget in self.of.budgets.items():
             ends = by_key(
                 (min(run.reached, budget), group.learner.name)
@@ -103,7 +104,10 @@ class Remarks:
             )
             if len(ends) > 1:
                 each = [f"{end:,} ({joined(dict.fromkeys(ends[end]))})" for end in sorted(ends)]
-                yield f"{task} is compared at ends that are nearly the same: {joined(each)} steps."
+                found.append((joined(each), task))
+        for each_end, tasks in by_key(found).items():
+            are = "are" if len(tasks) > 1 else "is"
+            yield f"{joined(tasks)} {are} compared at nearly the same steps: {each_end}."
 
     def _short(self) -> Iterator[str]:
         """Runs that have not come as far as the others."""
