@@ -16,6 +16,7 @@ from typing import Any
 
 import moie
 from moie.learn import registry
+from moie.runs.config import RunConfig, settings_of
 
 SMALL: dict[str, Any] = {
     "experts": 3,
@@ -32,6 +33,10 @@ SMALL: dict[str, Any] = {
     "evaluation_episodes": 1,
     "workers": 1,
 }
+OLD_MEANING = {"actions": "clipped", "compress": True}
+"""What versions did that do not have these settings yet."""
+if OLD_MEANING.keys() - settings_of(RunConfig).keys():
+    OLD_MEANING = {}
 CASES = [("pendulum", name, 4) for name in registry.names()]
 CASES += [("hopper", name, 2) for name in ("moie", "crisp")]
 
@@ -41,7 +46,7 @@ def learned(folder: Path) -> dict[str, str]:
     found = {}
     for task, name, iterations in CASES:
         out = folder / f"{task}-{name}"
-        options = SMALL | {"algorithm": name, "iterations": iterations}
+        options = SMALL | OLD_MEANING | {"algorithm": name, "iterations": iterations}
         moie.train(task, out=out, quiet=True, **options)
         digest = hashlib.sha256((out / "policy.safetensors").read_bytes()).hexdigest()
         found[f"{task} {name}"] = digest

@@ -71,6 +71,24 @@ class Known(Walk):
         return self.state
 
 
+class Charge(Walk):
+    """Takes any action, and charges for all of it; only what is in range pushes. Has pictures."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012  never changed
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__()
+        self.render_mode = render_mode
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        inside = np.clip(action, -1, 1)
+        observation, _, terminated, truncated, info = super().step(inside)
+        return observation, -float(np.abs(np.ravel(action)[0])), terminated, truncated, info
+
+    def render(self) -> Any:
+        return np.full((30, 40, 3), self.step_number, np.uint8)
+
+
 class Drawn(Walk):
     """Has pictures."""
 
@@ -279,6 +297,7 @@ for _class in (
     Walk,
     Known,
     Moody,
+    Charge,
     Drawn,
     Late,
     Blind,

@@ -34,7 +34,8 @@ def test_train_load_predict_explain(pendulum: Path) -> None:
 
 def test_a_run_gives_its_policy_and_its_metrics(pendulum: Path) -> None:
     run = moie.Run(pendulum)
-    assert run.policy.trained == {"algorithm": "moie", "seed": 0, "iterations": 4, "steps": 512}
+    trained = {"algorithm": "moie", "seed": 0, "actions": "raw", "iterations": 4, "steps": 512}
+    assert run.policy.trained == trained
     assert [row["iteration"] for row in run.metrics] == [0, 1, 2, 3, 4]
 
 
@@ -259,7 +260,10 @@ BELOW = {
         *("environments", "errors", "explanation", "files", "moie", "policy", "present", "rollout"),
         *("surgery", "system"),
     },
-    "comparison": {"errors", "extras", "files", "learn", "policy", "present", "runs", "terminal"},
+    "comparison": {
+        *("environments", "errors", "extras", "files"),
+        *("learn", "policy", "present", "runs", "terminal"),
+    },
     "studies": {
         *("accelerated", "comparison", "environments", "errors", "extras", "files"),
         *("learn", "present", "rollout", "runs", "stopping", "system", "terminal"),

@@ -53,9 +53,9 @@ def test_random_episodes_equal_the_packages(task: str) -> None:
     assert isinstance(ours.env, BatchedWalker)  # type: ignore[attr-defined]
     rng, size = np.random.default_rng(1), ours.action_space.shape or ()
     lengths = [
-        # Beyond the bounds too, where the package clips.
-        compare(ours, theirs, seed, rng.uniform(-1.3, 1.3, (limit, *size)).astype(np.float32))
-        for seed, limit in enumerate([1000, 200, 200, 200])
+        # Beyond the bounds too, where the package clips the torque and charges for the action.
+        compare(ours, theirs, seed, rng.uniform(-most, most, (limit, *size)).astype(np.float32))
+        for seed, (limit, most) in enumerate([(1000, 1.3), (200, 1.3), (200, 5), (200, 50)])
     ]
     assert lengths[0] == {"halfcheetah": 1000}.get(task, lengths[0])
 

@@ -1,5 +1,6 @@
 """One record per algorithm: what the records promise, and an algorithm that a user adds."""
 
+import copy
 import json
 import subprocess
 from dataclasses import replace
@@ -122,8 +123,11 @@ assert not {"jax", "equinox", "matplotlib"} & set(sys.modules)
 @pytest.mark.parametrize("old", OLD, ids=lambda old: old["config"]["learner"]["algorithm"])
 def test_runs_of_the_first_version_are_the_same_learners(old: dict[str, Any]) -> None:
     config = from_json(old["config"])
-    added = {"environments": 0}  # since then
-    assert json.loads(json.dumps(to_json(config))) == old["config"] | added
+    # What the first version did before there was a choice.
+    added = {"environments": 0, "actions": "clipped"}
+    expected = copy.deepcopy(old["config"]) | added
+    expected["learner"]["selection"]["compress"] = True
+    assert json.loads(json.dumps(to_json(config))) == expected
     declared = Declared("run", flat(old["config"]))
     assert Grouping([declared]).learner(declared).name == old["learner"]
     assert sorted(declared.choices) == old["choices"]

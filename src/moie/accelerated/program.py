@@ -261,7 +261,9 @@ class Program:
         features = (state - seeds.feature_mean[:, None]) / seeds.feature_scale[:, None]
         mean = jax.vmap(lambda one, some: jax.vmap(one.mean)(some))(policy, features)
         taken = mean + jnp.exp(policy.log_std)[:, None] * noise * jax.vmap(drawn)(keys)
-        given = jnp.clip(self._centre + self._range * taken, task.action_low, task.action_high)
+        given = self._centre + self._range * taken
+        if self.config.actions == "clipped":
+            given = jnp.clip(given, task.action_low, task.action_high)
         answer: Step = _together(task.step, worlds, given)
         is_lost = ~(jnp.isfinite(answer.observation).all(axis=-1) & jnp.isfinite(answer.reward))
         answer = answer._replace(

@@ -24,6 +24,9 @@ class Task:
     joints: tuple[str, ...]
     """One name for each action dimension."""
     locomotion: bool = False
+    charges: bool = False
+    """Whether the reward depends on how far outside its range an action is. The other tasks of the
+    paper clip an action themselves before they do anything with it."""
 
 
 def _each(*owners: str, of: tuple[str, ...]) -> tuple[str, ...]:
@@ -35,7 +38,8 @@ def _bullet_walker(short: str, body: str, joints: tuple[str, ...], feet: tuple[s
     trunk: tuple[str, ...] = ("height above start", "sin of target angle", "cos of target angle")
     trunk += ("forward speed", "sideways speed", "upward speed", "roll", "pitch")
     features = trunk + _each(*joints, of=("angle", "speed")) + _each(*feet, of=("contact",))
-    return Task(f"{body}BulletEnv-v0", short, "bullet", features, joints, locomotion=True)
+    task = f"{body}BulletEnv-v0"
+    return Task(task, short, "bullet", features, joints, locomotion=True, charges=True)
 
 
 _LEG = ("hip", "knee", "ankle")
@@ -99,6 +103,19 @@ def check_names(setting: str, given: Sequence[str], n: int | None = None) -> tup
 
 def _is_printable(name: object) -> bool:
     return isinstance(name, str) and name.isprintable() and bool(name.strip())
+
+
+def charges(env_id: str) -> bool | None:
+    """Whether a task's reward depends on how far outside its range an action is; None where that
+    is not known."""
+    return next((task.charges for task in TASKS if env_id in (task.short, task.id)), None)
+
+
+def clipping_matters(env_id: str, actions: str) -> bool:
+    """Whether it made a difference, as far as is known, that something learned with "raw" or
+    "clipped" actions."""
+    known = charges(env_id)
+    return actions == "raw" if known is None else known
 
 
 def names(env_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

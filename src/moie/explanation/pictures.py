@@ -71,7 +71,7 @@ def draw(
             if arrive is None:
                 episode, step = episodes[nearest["episode"]], nearest["step"]
                 expected = episode.observations[step]
-                arrive = partial(stage.go_to, policy, episode.job.seed, episode.taken[:step])
+                arrive = partial(stage.go_to, episode.job.seed, episode.given(policy)[:step])
             origin = policy.origins[k]
             drawn.are_set |= origin is not None and origin.qpos is not None
             scene = scenes.relive(stage, policy, k, arrive, expected)

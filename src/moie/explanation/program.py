@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from moie.environments.catalogue import clipping_matters
 from moie.explanation.facts.schema import Pruning
 from moie.policy.base import Policy
 from moie.policy.baselines import Linear
@@ -191,6 +192,7 @@ def _mixture(policy: Mixture, width: int) -> str:
         f"learned from {policy.trained.get('steps', 0):,} steps",
         "# The action is the average of all DO, weighted by closeness to each prototype;",
         "# leads: share of visited states in which this expert counts the most.",
+        *_learned_with(policy),
         "",
         *_closeness(policy, width),
     ]
@@ -209,6 +211,18 @@ def _mixture(policy: Mixture, width: int) -> str:
     spread = ", ".join(f"{np.exp(s):.2g}" for s in policy.log_std)
     lines += ["", f"# sampled actions add noise of standard deviation {spread}"]
     return "\n".join(lines + _handwork(policy))
+
+
+def _learned_with(policy: Mixture) -> list[str]:
+    """What the simulator got of actions outside their range, where that is known to matter."""
+    actions = policy.trained.get("actions", "clipped")
+    if not clipping_matters(policy.task, actions):
+        return []
+    if actions == "raw":
+        return [
+            "# Actions are clipped to their range; while it learned, the simulator got raw ones."
+        ]
+    return ["# Actions are clipped to their range, as they were while it learned."]
 
 
 def _handwork(policy: Mixture) -> list[str]:

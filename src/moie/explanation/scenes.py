@@ -112,23 +112,18 @@ class Stage:
             observation, _ = self.env.reset(seed=seed)
             return np.array(observation, dtype=np.float64).ravel()
 
-    def act(self, policy: Mixture, action: Any) -> Stepped:
-        """One step of an action in the policy's units."""
+    def act(self, given: Any) -> Stepped:
+        """One step of an action as the environment is to receive it."""
         space = self.env.action_space
-        given = policy.clipped(action).reshape(policy.action_shape).astype(space.dtype)
+        given = np.asarray(given).reshape(space.shape).astype(space.dtype)
         with _faults_named():
             observation, reward, terminated, truncated, _ = self.env.step(given)
             state = np.array(observation, dtype=np.float64).ravel()
             return Stepped(state, float(reward), bool(terminated), bool(truncated))
 
-    def step(self, policy: Mixture, action: Any) -> tuple[State, bool]:
-        """The same: the state, and whether the episode is over."""
-        led = self.act(policy, action)
-        return led.state, led.terminated or led.truncated
-
-    def go_to(self, policy: Mixture, seed: int, actions: Any) -> State:
+    def go_to(self, seed: int, given: Any) -> State:
         """Repeat the beginning of an episode; the state it leads to."""
-        *_, state = self.replay(policy, seed, actions)
+        *_, state = self.replay(seed, given)
         return state
 
     def put(self, qpos: State, qvel: State) -> State:
@@ -142,14 +137,15 @@ class Stage:
             state[len(state) - base.observation_structure.get("cfrc_ext", 0) :] = np.nan
             return state
 
-    def replay(self, policy: Mixture, seed: int, actions: Any) -> Iterator[State]:
-        """Repeat an episode: its first state, then the state after each action."""
+    def replay(self, seed: int, given: Any) -> Iterator[State]:
+        """Repeat an episode from the actions that its environment received: its first state, then
+        the state after each action."""
         yield self.begin(seed)
-        for count, action in enumerate(actions, 1):
-            state, over = self.step(policy, action)
-            if over and count < len(actions):
-                raise Lost(f"the episode ended after {count} of {len(actions)} steps")
-            yield state
+        for count, action in enumerate(given, 1):
+            led = self.act(action)
+            if (led.terminated or led.truncated) and count < len(given):
+                raise Lost(f"the episode ended after {count} of {len(given)} steps")
+            yield led.state
 
 
 @contextlib.contextmanager
@@ -185,7 +181,7 @@ def arrival(stage: Stage, policy: Mixture, k: int) -> Callable[[], State] | None
         return None
     if origin.qpos is not None and origin.qvel is not None:
         return partial(stage.put, origin.qpos, origin.qvel)
-    return partial(stage.go_to, policy, origin.seed, origin.actions)
+    return partial(stage.go_to, origin.seed, origin.actions)
 
 
 def relive(
@@ -197,9 +193,9 @@ def relive(
         state = arrive()
         frames = stage.picture()
         for _ in range(APPLIED if frames else 0):
-            _, over = stage.step(policy, policy.actions[k])
+            led = stage.act(policy.clipped(policy.actions[k]))
             frames += stage.picture()
-            if over:
+            if led.terminated or led.truncated:
                 break
         return Scene(frames, float(np.nanmax(np.abs(state - expected))))
     except Lost as lost:
@@ -215,7 +211,7 @@ def film(
 ) -> Scene:
     """Every n-th step of an episode, at most MOST_FRAMES. After each step, `check` may end it."""
     every, frames, difference = stride(episode.length), [], 0.0
-    states = stage.replay(policy, episode.job.seed, episode.taken)
+    states = stage.replay(episode.job.seed, episode.given(policy))
     try:
         for step, state in zip(range(episode.length), states, strict=False):
             difference = max(difference, float(np.abs(state - episode.observations[step]).max()))

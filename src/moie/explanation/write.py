@@ -11,7 +11,7 @@ import numpy as np
 
 from moie.errors import InputError
 from moie.explanation import figures
-from moie.explanation.facts.behaviour import behaviour
+from moie.explanation.facts.behaviour import behaviour, raw_facts
 from moie.explanation.facts.schema import Facts, Kind, Pruning, Record
 from moie.explanation.pictures import Pictures, draw
 from moie.explanation.program import program
@@ -41,7 +41,7 @@ from moie.runs.disk.directory import (
 )
 from moie.runs.disk.metrics import learned_steps, read
 from moie.runs.evaluation import Evaluator
-from moie.runs.truth import measure_truth
+from moie.runs.truth import measure_raw, measure_truth
 from moie.terminal import printable
 
 COMPARED = 4000  # most visited states in which pruning compares policies
@@ -127,6 +127,9 @@ def explain_run(
             truth = measure_truth(policy, episodes["mean"], evaluator, done)
         shown = episodes[settings.actions]
         known = behaviour(policy, shown, settings.actions, truth)
+        raw = measure_raw(policy, episodes, evaluator)
+        if raw is not None:
+            known["raw"] = raw_facts(raw)
         if settings.with_pruning and policy.n_experts > 1:
             known["pruning"], smaller = _pruned(policy, episodes, evaluator, settings, progress)
     pictures = Pictures("none were asked for")

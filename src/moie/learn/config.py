@@ -89,6 +89,9 @@ class SelectionConfig(Checked):
     """Random lists of prototypes scored in each try to swap."""
     runners_up: int = setting(3, lambda value: value >= 2, "at least 2")
     """How many of the highest activations the swap objective compares."""
+    compress: bool = True
+    """After a search for prototypes, delete experts that are not needed and put new ones in their
+    place: the paper's compressPolicy."""
     delete_share: float = setting(0.5, *SHARE)
     """Share of the bound within which an expert is deleted."""
     reweight_share: float = setting(0.66, *SHARE)

@@ -87,7 +87,8 @@ def change_prototypes(
     *,
     key: PRNGKeyArray,
 ) -> Change:
-    """swapClusters and compressPolicy, within a bound, in every second iteration."""
+    """swapClusters and, where it is switched on, compressPolicy, within a bound, in every second
+    iteration."""
 
     def change() -> Change:
         swap = swap_prototypes(
@@ -100,6 +101,9 @@ def change_prototypes(
             runners_up=selection.runners_up,
             key=key,
         )
+        n_swapped = jnp.sum(swap.rows != KEPT, dtype=jnp.int32)
+        if not selection.compress:
+            return Change(swap.policy, swap.n_swaps, swap.rows, n_swapped, none)
         compressed = compress(
             swap.policy,
             sampled.states,
@@ -113,7 +117,7 @@ def change_prototypes(
             compressed.policy,
             swap.n_swaps,
             jnp.where(compressed.rows != KEPT, compressed.rows, swap.rows),
-            jnp.sum(swap.rows != KEPT, dtype=jnp.int32),
+            n_swapped,
             jnp.sum(compressed.rows != KEPT, dtype=jnp.int32),
         )
 

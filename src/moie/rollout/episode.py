@@ -39,6 +39,7 @@ class Job:
     number: int
     max_steps: int
     hold: int = 1  # steps for which the noise of an action stays the same
+    raw: bool = False  # whether the environment gets actions outside its range as they are
 
     def _sequence(self, stream: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(
@@ -62,7 +63,7 @@ class Episode:
     job: Job
     observations: NDArray[np.float64]
     taken: NDArray[np.float32]
-    """(T, A): as sampled; the environment got them clipped to its action space."""
+    """(T, A): as sampled; `given` says what the environment got of them."""
     rewards: NDArray[np.float64]
     terminated: bool
     finished: bool  # ended by the environment, not by our limit of steps
@@ -72,6 +73,10 @@ class Episode:
     @property
     def length(self) -> int:
         return len(self.rewards)
+
+    def given(self, policy: Policy) -> NDArray[np.float32]:
+        """(T, A): the actions as the environment received them."""
+        return self.taken if self.job.raw else policy.clipped(self.taken)
 
     def discounted(self, discount: float) -> float:
         """Return with later rewards discounted."""
@@ -109,7 +114,7 @@ def run_episode(
                 break
             taken[step] = policy.mean_of(state) + next(noise)
             n_taken += 1
-            action = policy.clipped(taken[step])
+            action = taken[step].copy() if job.raw else policy.clipped(taken[step])
             if not is_plain:
                 action = action.reshape(policy.action_shape).astype(env.action_space.dtype)
             observation, reward, terminated, truncated, _ = env.step(action)
@@ -121,9 +126,12 @@ def run_episode(
         raise
     except Exception as error:
         meant = faults.in_record(faults.meaning(error, env))
-        actions = policy.clipped(taken[:n_taken]).tolist()
-        details = {"step": step, "actions": actions, **meant}
-        raise fault(job, policy.task, meant["error"], **details) from error
+        clipped = policy.clipped(taken[:n_taken])
+        given, what = taken[:n_taken] if job.raw else clipped, meant["error"]
+        if not np.array_equal(given[-1:], clipped[-1:]):
+            what += "; the last action was outside its range, --actions clipped keeps it inside"
+        details = {"step": step, "actions": given.tolist(), **meant}
+        raise fault(job, policy.task, what, **details) from error
     return Episode(
         job,
         states[: step + 1].copy(),

@@ -8,7 +8,7 @@ import functools
 import math
 import numbers
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from tyro.conf import Suppress
 
@@ -19,6 +19,9 @@ from moie.learn.config import LearnerConfig, require
 
 ONLY_SHOWN = ("feature_names", "action_names")
 """Settings that change nothing but what a reader sees."""
+
+Actions = Literal["raw", "clipped"]
+"""What the simulator gets while a policy learns."""
 
 LARGEST = 2**31
 """Limit of iterations and of steps in a batch: their product fits into 63 bits."""
@@ -55,6 +58,10 @@ class RunConfig:
     """Environment steps in a batch."""
     environments: Annotated[int, Suppress] = 0  # `moie swarm` has its own option
     """Environments that are stepped side by side on an accelerator; 0: a run of `moie train`."""
+    actions: Actions = "clipped"
+    """What the simulator gets of an action outside the action range. raw: the action itself, for
+    which the simulator may charge; clipped: the nearest action in the range. Raw on the paper's
+    tasks, except with crisp."""
     standardise: bool = True
     """Scale features by their mean and standard deviation in the first batches, and actions by
     their range. Off by default on the paper's tasks; crisp scales actions in any case."""
@@ -79,6 +86,8 @@ class RunConfig:
         good = self.environments >= 0
         require(good, "environments", self.environments, "zero or more")
         require(self.schedule >= 0, "schedule", self.schedule, "zero or more")
+        kinds = get_args(Actions)
+        require(self.actions in kinds, "actions", self.actions, f"one of {', '.join(kinds)}")
         require(self.scaling_batches >= 1, "scaling_batches", self.scaling_batches, "at least 1")
         require(self.scaling_hold >= 1, "scaling_hold", self.scaling_hold, "at least 1")
         check_names("feature_names", self.feature_names)

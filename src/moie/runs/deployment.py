@@ -31,7 +31,9 @@ def first_policy(config: RunConfig, env: gymnasium.Env, learned: GaussianPolicy)
     if config.scales_actions:
         scaling = Scaling.of_range(n_features, low, high)
     features, actions = spaces.names(env, config.feature_names, config.action_names)
-    origin = {"algorithm": config.learner.algorithm, "seed": config.seed}
+    origin: dict[str, Any] = {"algorithm": config.learner.algorithm, "seed": config.seed}
+    if config.actions == "raw":  # policies that learned with clipped actions do not say so
+        origin["actions"] = config.actions
     common: dict[str, Any] = {
         "task": config.task,
         "default_action": scaling.action_centre,
@@ -96,7 +98,7 @@ def visits(policy: Policy, steps: Steps, episodes: list[Episode]) -> Visit:
     def at(k: int, row: int) -> tuple[Any, Origin]:
         episode, step = episodes[steps.episode[row]], int(steps.step[row])
         job = episode.job
-        actions = policy.clipped(episode.taken[:step])
+        actions = episode.given(policy)[:step]
         return steps.states[row], Origin(job.iteration, job.number, step, job.seed, actions)
 
     return at

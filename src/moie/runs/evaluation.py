@@ -54,10 +54,12 @@ def longest_episode(env: gymnasium.Env) -> int:
     return (env.spec.max_episode_steps if env.spec else None) or LONGEST
 
 
-def evaluation_jobs(seed: int, iteration: int, count: int, longest: int) -> dict[str, list[Job]]:
-    """The episodes of an evaluation, by kind of actions."""
+def evaluation_jobs(
+    seed: int, iteration: int, count: int, longest: int, raw: bool = False
+) -> dict[str, list[Job]]:
+    """The episodes of an evaluation, by kind of actions; `raw` as in `Job`."""
     return {
-        kind: [Job(seed, purpose, iteration, number, longest) for number in range(count)]
+        kind: [Job(seed, purpose, iteration, number, longest, raw=raw) for number in range(count)]
         for kind, purpose in KINDS.items()
     }
 
@@ -78,10 +80,15 @@ class Evaluator:
         return self._collected + len(self._pool.outcomes)
 
     def episodes(
-        self, policy: Policy, count: int, series: int = 0, kinds: Iterable[str] = tuple(KINDS)
+        self,
+        policy: Policy,
+        count: int,
+        series: int = 0,
+        kinds: Iterable[str] = tuple(KINDS),
+        raw: bool = False,
     ) -> dict[str, list[Episode]]:
-        """Run episodes, by kind of actions; another series has other seeds."""
-        all_jobs = evaluation_jobs(self._seed, series, count, self._longest)
+        """Run episodes, by kind of actions; another series has other seeds. `raw` as in `Job`."""
+        all_jobs = evaluation_jobs(self._seed, series, count, self._longest, raw)
         jobs = {kind: all_jobs[kind] for kind in kinds}
         self._pool.queue(policy, [job for some in jobs.values() for job in some])
         found = {}

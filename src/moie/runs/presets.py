@@ -2,14 +2,13 @@
 for all others, and for crisp everywhere."""
 
 import math
-from dataclasses import replace
 
 from moie.environments import spaces, tasks
 from moie.environments.catalogue import TASKS
 from moie.errors import require
 from moie.learn import registry
 from moie.learn.config import LearnerConfig, PolicyConfig
-from moie.runs.config import RunConfig
+from moie.runs.config import RunConfig, with_settings
 
 SCALED_TEMPERATURE = 2.7
 """Divided by the number of features: squared distances of standardised features grow with it."""
@@ -35,8 +34,14 @@ def preset(task: str, n_features: int, algorithm: str = registry.DEFAULT) -> Run
     if is_scaled:
         temperature = SCALED_TEMPERATURE / known.get(task, n_features)
     learner = LearnerConfig(algorithm=algorithm, policy=PolicyConfig(temperature=temperature))
-    config = RunConfig(task, iterations=iterations, standardise=is_scaled, learner=learner)
-    return replace(config, **dict(who.preset))
+    config = RunConfig(
+        task,
+        iterations=iterations,
+        actions="clipped" if is_scaled else "raw",
+        standardise=is_scaled,
+        learner=learner,
+    )
+    return with_settings(config, dict(who.preset))
 
 
 def full_id(name: str) -> str:

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
+from moie.environments.catalogue import clipping_matters
 from moie.learn import registry
 from moie.present.stages import console
 from moie.runs.config import RunConfig
@@ -83,10 +84,13 @@ class Progress:
 
     @staticmethod
     def _who(config: RunConfig) -> str:
-        """Number of experts, and the algorithm where it is not the usual one."""
+        """Number of experts, the algorithm where it is not the usual one, and how actions are given
+        to a simulator that charges for them."""
         learner = config.learner
         who = [] if learner.algorithm == registry.DEFAULT else [learner.algorithm]
         who += [f"{learner.policy.experts} experts"] if learner.has_experts else []
+        if clipping_matters(config.task, config.actions):
+            who += [f"{config.actions} actions"]
         return ", ".join(who)
 
     def _pace(self, done: int) -> float:

@@ -112,7 +112,8 @@ class Backlog:
         entry = Entry(policy, {}, row)
         if policy is not None:
             count = self._config.evaluation.evaluation_episodes
-            entry.jobs = evaluation_jobs(self._config.seed, iteration, count, self._longest)
+            seed, is_raw = self._config.seed, self._config.actions == "raw"
+            entry.jobs = evaluation_jobs(seed, iteration, count, self._longest, is_raw)
             self._pool.queue(policy, entry.all_jobs)
         self._entries.append(entry)
         return entry

@@ -159,9 +159,10 @@ class Training:
     def _start(self, pool: Pool, purpose: Purpose, iteration: int) -> None:
         """Begin a batch; the workers go on with it by themselves for a while."""
         hold = self.config.scaling_hold if purpose is Purpose.SCALING else 1
+        is_raw = self.config.actions == "raw"
 
         def job_of(number: int, max_steps: int) -> Job:
-            return Job(self.config.seed, purpose, iteration, number, max_steps, hold)
+            return Job(self.config.seed, purpose, iteration, number, max_steps, hold, is_raw)
 
         pool.start(self.policy, job_of, self.config.batch_steps)
 

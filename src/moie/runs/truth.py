@@ -4,12 +4,13 @@
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from moie.environments.catalogue import clipping_matters
 from moie.policy import truth
 from moie.policy.base import Policy
 from moie.policy.mixture import Mixture
@@ -123,6 +124,57 @@ def measure_truth(
 
 
 @dataclass(frozen=True)
+class Raw:
+    """Episodes whose actions the simulator got as they are, even outside their range, beside those
+    with clipped actions on the same seeds."""
+
+    learned_raw: bool
+    """Whether the policy learned that way."""
+    sampled: Evaluation
+    mean: Evaluation
+    clipped_sampled: Evaluation
+    clipped_mean: Evaluation
+
+    @property
+    def differs(self) -> bool:
+        """Whether a return differs from that with clipped actions by more than the error of the
+        comparison, and by more than a hundredth."""
+        pairs = ((self.clipped_sampled, self.sampled), (self.clipped_mean, self.mean))
+        for clipped, raw in pairs:
+            difference, error = paired_difference(clipped.returns, raw.returns)
+            little = 0.01 * max(abs(clipped.mean), abs(raw.mean))
+            if abs(difference) > max(little, 0.0 if math.isnan(error) else error):
+                return True
+        return False
+
+    def __str__(self) -> str:
+        how = "raw" if self.learned_raw else "clipped"
+        if not self.differs:
+            return f"  learned with {how} actions; whether they are clipped makes no difference"
+        return (
+            "  these actions are clipped to their range, as wherever the policy is used; it\n"
+            f"  learned with {how} ones; raw ones, which the simulator charges for, earn\n"
+            f"    sampled: {_return(self.sampled)}\n"
+            f"    mean:    {_return(self.mean)}"
+        )
+
+
+def measure_raw(
+    policy: Policy, clipped: Mapping[str, Sequence[Episode]], evaluator: Evaluator
+) -> Raw | None:
+    """Run the episodes of an evaluation again, with raw actions. None where the task is known to
+    clip actions itself, and where the policy has not learned with raw ones and nothing is known
+    about the task: it may not be made for them."""
+    actions = policy.trained.get("actions", "clipped")
+    if not clipping_matters(policy.task, actions):
+        return None
+    count, series = len(clipped["mean"]), clipped["mean"][0].job.iteration
+    raw = evaluator.episodes(policy, count, series, raw=True)
+    runs = [summary(kind, of[kind]) for of in (raw, clipped) for kind in ("sampled", "mean")]
+    return Raw(actions == "raw", *runs)
+
+
+@dataclass(frozen=True)
 class Measured:
     """Episodes with both kinds of actions, and for a mixture how literally it may be taken. Printed
     as `moie evaluate` prints it."""
@@ -132,13 +184,17 @@ class Measured:
     sampled: Evaluation
     mean: Evaluation
     truth: Truth | None
+    raw: Raw | None = None
+    """The same episodes with actions outside their range given to the simulator as they are; None
+    where that is no different, or was never tried."""
 
     def __str__(self) -> str:
         count = len(self.mean.returns)
         episodes = f"{count} episode{'s' * (count != 1)} of each kind"
         lines = [f"{self.task}: {episodes}, seed {self.seed}"]
         lines += [_line(self.sampled), _line(self.mean)]
-        return "\n".join(lines + ([] if self.truth is None else [str(self.truth)]))
+        lines += [str(part) for part in (self.raw, self.truth) if part is not None]
+        return "\n".join(lines)
 
 
 def evaluate(
@@ -151,7 +207,8 @@ def evaluate(
         reading = None
         if isinstance(policy, Mixture):
             reading = measure_truth(policy, by_kind["mean"], evaluator)
-    return Measured(policy.task, seed, sampled, mean, reading)
+        raw = measure_raw(policy, by_kind, evaluator)
+    return Measured(policy.task, seed, sampled, mean, reading, raw)
 
 
 def _line(one: Evaluation) -> str:

@@ -128,11 +128,12 @@ class Live:
             action = action + self._noise.standard_normal(len(action)) * np.exp(policy.log_std)
         if pushed and self._pusher is not None and self._push is not None:
             self._pusher.push(*self._push)
-        led = self.stage.act(policy, action)
+        given = policy.clipped(action)
+        led = self.stage.act(given)
         if pushed and self._pusher is not None:
             self._pusher.release()
             self._push_left -= 1
-        self.taken = policy.clipped(action).tolist()
+        self.taken = given.tolist()
         self.state, self.reward = led.state, led.reward
         self.step, self.total = self.step + 1, self.total + led.reward
         if led.terminated or led.truncated:

@@ -20,7 +20,7 @@ from moie.policy.mixture import Mixture
 from moie.policy.truth import TOLERANCE
 from moie.rollout.episode import Episode
 from moie.runs.evaluation import standard_error
-from moie.runs.truth import Truth
+from moie.runs.truth import Raw, Truth
 
 UNFAMILIAR = 0.5  # default share from which on a state counts as unfamiliar ground
 MOMENTS = 8  # unfamiliar moments in the facts
@@ -126,6 +126,15 @@ def _truth(truth: Truth) -> dict[str, Any]:
             "kept": truth.kept(earned),
         }
         for part, earned in parts.items()
+    }
+
+
+def raw_facts(raw: Raw) -> dict[str, Any]:
+    """Returns with raw actions, as facts."""
+    each = {"sampled": raw.sampled, "mean": raw.mean}
+    return {"learned_raw": raw.learned_raw, "differs": raw.differs} | {
+        kind: {"return": earned.mean, "error": earned.standard_error}
+        for kind, earned in each.items()
     }
 
 
@@ -277,7 +286,7 @@ def _shown(policy: Mixture, visited: Visited) -> schema.Shown:
         "length": episode.length,
         "return": returns[number],
         "rewards": episode.rewards.round(4).tolist(),
-        "actions": policy.clipped(episode.taken).astype(float).round(4).tolist(),
+        "actions": episode.given(policy).astype(float).round(4).tolist(),
         "memberships": [[float(f"{x:.6g}") for x in row] for row in memberships],
         "leader": np.argmax(memberships, axis=1).tolist(),
         "nearest": np.argmin(distances, axis=1).tolist(),

@@ -151,6 +151,9 @@ class Behaviour(TypedDict):
     policy: dict[str, Any]  # most fields of `policy.mixture.Mixture`
     evaluation: dict[str, Any]  # the episodes whose states are the visited states
     truth: dict[str, Any]  # how literally the program may be taken, as in `runs.truth.Truth`
+    raw: NotRequired[dict[str, Any]]
+    """Returns when the simulator gets actions outside their range as they are, on the same seeds;
+    where this is known to matter, as in `runs.truth.Raw`."""
     experts: list[Expert]  # in order of use
     overlap: list[list[float]]
     """(K, K): one for experts that are always active together, zero for never."""
