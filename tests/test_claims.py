@@ -140,6 +140,30 @@ def test_a_run_that_walks_counts_whatever_its_steps() -> None:
     assert "2.0, 12.0 m" in walking(found, "study", WALKER, MOIE, "every").text
 
 
+def test_clipped_actions_decide_nothing_where_the_simulator_charges() -> None:
+    def learned(task: str) -> evidence.Evidence:
+        pairs = [(who, seed) for who in ("moie", "ppo") for seed in range(5)]
+        runs = [run(task, who, seed, actions="clipped") for who, seed in pairs]
+        return {"study": Study(synthetic.curves(runs))}
+
+    found = learned(WALKER)
+    for part in (
+        compared(found, "study", WALKER, PPO, "above", MOIE),
+        walking(found, "study", WALKER, MOIE, "some"),
+        walking(found, "study", WALKER, MOIE, "none"),
+    ):
+        assert (part.verdict, part.why) == ("undecided", "clipped actions")
+    assert sized(found, "study", WALKER, MOIE, 71).verdict == "confirmed"
+    found = learned("Walk-v0")  # a task that does not charge
+    assert compared(found, "study", "Walk-v0", PPO, "above", MOIE).verdict == "confirmed"
+
+
+def test_the_share_of_runs_that_walk_has_wilsons_interval() -> None:
+    found = published(*(walked(metres, seed) for seed, metres in enumerate((2.0, 12.0, 3.0, 1.0))))
+    text = walking(found, "study", WALKER, MOIE, "some").text
+    assert "walks? 1 of 4 (95% interval 5% to 70%): 2.0, 12.0, 3.0, 1.0 m" in text
+
+
 def test_parameters_are_those_of_the_paper_or_not() -> None:
     found = published(run())
     assert sized(found, "study", "Walk-v0", MOIE, 71).verdict == "confirmed"
@@ -162,6 +186,7 @@ def test_prototypes_that_leave_the_visited_states() -> None:
 def test_experts_that_lead_and_experts_that_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     def record(distance: float, n_experts: int) -> dict[str, Any]:
         about = {"task": WALKER, "distance": distance, "period": 20.0, "regularity": 0.9}
+        about |= {"actions": "raw"}
         return about | {"pruning": {"n_experts": n_experts}}
 
     known = {"stands": record(2.0, 2), "walks": record(12.0, 4)}
@@ -173,6 +198,9 @@ def test_experts_that_lead_and_experts_that_are_needed(monkeypatch: pytest.Monke
     many = {f"walks {i}": record(12.0, 4) for i in range(5)}
     monkeypatch.setattr(policies.measure, "records", lambda: many)
     assert policies.needs(WALKER, 3).verdict == "contradicted"
+    for one in many.values():
+        one["actions"] = "clipped"  # another task than the paper's
+    assert policies.needs(WALKER, 3).why == "no policy walks"
 
 
 def test_runs_that_are_published_later_decide_a_claim() -> None:

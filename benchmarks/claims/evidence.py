@@ -17,6 +17,7 @@ from moie.comparison.facts.assembly import make_facts
 from moie.comparison.facts.schema import Facts, Result, Task
 from moie.comparison.learners import Learner
 from moie.comparison.selection import is_late
+from moie.environments.catalogue import charges
 from moie.learn import registry
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -36,6 +37,14 @@ class Cell:
 
     result: Result
     task: Task
+    actions: frozenset[str]
+    """What the simulator got while they learned: "raw" or "clipped" actions."""
+
+    @property
+    def is_papers(self) -> bool:
+        """Whether the simulator got actions as the paper's did: where it charges for those outside
+        their range, they were not clipped."""
+        return self.actions == {"raw"} or not charges(self.result["task"])
 
     @property
     def returns(self) -> NDArray[np.float64]:
@@ -63,9 +72,14 @@ class Study:
         """None where nothing was run. Runs with settings of their own are other learners'."""
         for one in self.facts["results"]:
             if (one["task"], one["learner"]) == (task, name_of(who)):
-                (about,) = [known for known in self.facts["tasks"] if known["task"] == task]
-                return Cell(one, about)
+                return self.cell_with(one)
         return None
+
+    def cell_with(self, result: Result) -> Cell:
+        """The runs behind one result."""
+        (about,) = [known for known in self.facts["tasks"] if known["task"] == result["task"]]
+        configs = [self.curves.runs[name]["config"] for name in result["runs"]]
+        return Cell(result, about, frozenset(config["actions"] for config in configs))
 
     def late(self, cell: Cell, column: str) -> NDArray[np.float64]:
         """The mean of a column over the evaluations that make a run's final return, run by run;

@@ -77,6 +77,7 @@ def measure_all() -> None:
         if is_measured(policy):
             known = old.get(file.stem, {})
             is_same = known.get("sha256") == sha256(file)
-            new[file.stem] = known if is_same else measure(file, policy)
+            found = known if is_same else measure(file, policy)
+            new[file.stem] = found | {"actions": policy.trained.get("actions", "clipped")}
             print(f"{file.stem}: {'known' if is_same else 'measured'}", flush=True)
     write_bytes(RECORDS, as_json(finite(new)))

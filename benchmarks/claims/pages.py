@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from benchmarks.claims.evidence import Cell, Evidence, Study
+from benchmarks.claims.evidence import Evidence, Study
 from benchmarks.claims.measure import POLICIES
 
 import moie
@@ -55,8 +55,7 @@ def returns(evidence: Evidence, study: str, n_columns: int) -> Rows:
 def _off(study: Study, one: Result) -> str:
     """Mean distance of the prototypes to the nearest state of the last batch, in the learner's
     features; mean over the evaluations that make the final return, and over runs."""
-    (about,) = [task for task in study.facts["tasks"] if task["task"] == one["task"]]
-    distances = study.late(Cell(one, about), "prototype_distance")
+    distances = study.late(study.cell_with(one), "prototype_distance")
     return "-" if np.isnan(distances).any() else f"{distances.mean():.2f}"
 
 
@@ -83,9 +82,11 @@ def command(file: Path) -> list[str]:
     policy = moie.load(file)
     trained = policy.trained
     size = f" --experts {policy.n_experts}" if isinstance(policy, Mixture) else ""
+    # Of the paper's tasks, all of which have raw actions by default.
+    actions = "" if trained.get("actions") == "raw" else " --actions clipped"
     words = (
         f"`moie train {SHORT[policy.task]} --algorithm {trained['algorithm']}{size} "
-        f"--iterations {trained['iterations']} --seed {trained['seed']}`"
+        f"--iterations {trained['iterations']} --seed {trained['seed']}{actions}`"
     )
     return [file.stem, f"{trained['steps']:,}", words]
 

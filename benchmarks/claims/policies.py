@@ -1,15 +1,18 @@
 """What a claim can say of published policies of the paper's learner."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.claims import measure
 from benchmarks.claims.statements import WALKS, number
-from benchmarks.claims.verdicts import FEWEST, Part, seen
+from benchmarks.claims.verdicts import FEWEST, Part, Why, seen
+
+from moie.environments.catalogue import charges
 
 LEADS = 0.05
 """Share of the visited states in which an expert with high activation has the largest
 membership."""
+NONE_WALKS = "no published policy that learned as the paper's did walks"
 
 
 def few_lead(tasks: Sequence[str]) -> Part:
@@ -17,24 +20,31 @@ def few_lead(tasks: Sequence[str]) -> Part:
     counts = {
         file.stem: (int((policy.lead >= LEADS).sum()), policy.n_experts)
         for file, policy in measure.mixtures().items()
-        if policy.task in tasks
+        if policy.task in tasks and is_papers(policy.task, policy.trained)
     }
     words = ", ".join(f"{name} {n} of {k}" for name, (n, k) in counts.items())
-    text = f"experts with high activation: {words}"
+    text = f"experts with high activation: {words or 'no policy was published'}"
     if len(counts) < FEWEST:
-        return Part(text, "undecided", "too few runs", (len(counts),))
+        why: Why = "too few runs" if counts else "not run"
+        return Part(text, "undecided", why, (len(counts),))
     n_few = sum(n < k / 2 for n, k in counts.values())
     return Part(
         text, "confirmed" if n_few > len(counts) / 2 else "contradicted", "", (len(counts),)
     )
 
 
+def is_papers(task: str, trained: Mapping[str, Any]) -> bool:
+    """Whether a policy learned with actions as the paper's did: not clipped where the simulator
+    charges for those outside their range."""
+    return trained.get("actions") == "raw" or not charges(task)
+
+
 def _walking(task: str) -> dict[str, dict[str, Any]]:
-    """Records of the measured policies of a task that walk."""
+    """Records of the measured policies of a task that walk and learned as the paper's did."""
     return {
         name: record
         for name, record in measure.records().items()
-        if record["task"] == task and record["distance"] >= WALKS
+        if record["task"] == task and record["distance"] >= WALKS and is_papers(task, record)
     }
 
 
@@ -47,7 +57,7 @@ def needs(task: str, most: int) -> Part:
     words = ", ".join(
         f"{name} ({number(found[name]['distance'], 1)} m) needs {n}" for name, n in left.items()
     )
-    said = words or "there is no published policy that walks"
+    said = words or NONE_WALKS
     return Part(f"{task}: {said}", verdict, why if found else "no policy walks", (len(left),))
 
 
@@ -63,5 +73,5 @@ def cyclic(task: str) -> Part:
         else f"{name} does not repeat itself"
         for name, record in found.items()
     ]
-    said = ", ".join(words) or "there is no published policy that walks"
+    said = ", ".join(words) or NONE_WALKS
     return Part(f"{task}: {said}", verdict, why if found else "no policy walks", (len(found),))

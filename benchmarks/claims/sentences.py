@@ -213,8 +213,6 @@ INTERPRETABILITY = (
         lambda e: [
             walking(e, STUDY[task], task, moie(10), "some") for task in (HOPPER, CHEETAH, ANT)
         ],
-        read_as="in the runs of this study; two of five earlier runs on Hopper, of 0.9 million "
-        "steps and an earlier version, hop 14 and 22 m, and are not among them",
     ),
     Claim(
         "the number of clusters that have high activation is typically much lower (less than half) "

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.claims.evidence import Cell, Evidence, Who, cell_of, name_of
 from benchmarks.claims.verdicts import Part, Verdict, Why, judged, seen
 
-from moie.comparison.statistics import Array, difference_interval
+from moie.comparison.statistics import Array, difference_interval, share_interval
 
 CLOSE = 0.1
 """Share of a task's scale, from the untrained policy to the best learner: less is close, more is
@@ -39,6 +39,12 @@ def number(value: float, digits: int = 0) -> str:
 
 def each(values: Sequence[float] | Array, digits: int = 0) -> str:
     return ", ".join(number(float(value), digits) for value in values)
+
+
+def shared(n_true: int, n: int) -> str:
+    """How many runs of all, with Wilson's interval of the share."""
+    share = share_interval(n_true, n)
+    return f"{n_true} of {n} (95% interval {share.low:.0%} to {share.high:.0%})"
 
 
 def missing(question: str, cells: Cells) -> Part:
@@ -74,7 +80,10 @@ def compared(evidence: Evidence, study: str, task: str, a: Who, kind: Kind, b: W
 
 
 def _decided(decision: tuple[Verdict, Why], cells: Sequence[Cell]) -> tuple[Verdict, Why]:
-    """The decision, unless there are too few steps or seeds for one."""
+    """The decision, unless actions were clipped where the paper's were not, or there are too few
+    steps or seeds for one."""
+    if not all(cell.is_papers for cell in cells):
+        return "undecided", "clipped actions"
     if not all(map(has_enough, cells)):
         return "undecided", "too few steps"
     if min(cell.result["n"] for cell in cells) < 2:
@@ -101,7 +110,12 @@ def walking(
     verdict, why = seen(n_walk, n_stand, quantifier)
     if why and not has_enough(cell):
         why = "too few steps"
-    text = f"{question} {each(cell.distances, 1)} m after {million(budget)} steps"
+    if not cell.is_papers:
+        verdict, why = "undecided", "clipped actions"
+    text = (
+        f"{question} {shared(n_walk, cell.result['n'])}: {each(cell.distances, 1)} m after "
+        f"{million(budget)} steps"
+    )
     return Part(text, verdict, why, (cell.result["n"],), (budget,))
 
 

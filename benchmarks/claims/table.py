@@ -32,6 +32,10 @@ It is the same for all claims. A claim is taken apart into comparisons, each on 
   *Close to or above* ("match", "approach", "competitive"): not more than {CLOSE:.0%} of it below.
 - Undecided is also what has **not been run**, what has **one seed**, and what has **too few
   steps**: less than {ENOUGH:.0%} of those in the paper's figure.
+- Undecided is what was measured with **clipped actions** on PyBullet's four walkers. The paper's
+  agents were charged for actions outside their range; these runs were not, and their returns are
+  not comparable with the paper's ([the difference](../method.md#raw-and-clipped-actions)). They are
+  made again with raw actions.
 - Single runs: a run **walks** if it comes {WALKS:.0f} m or farther in an episode, on average. One
   run shows that something can happen, or contradicts that it never does; to say "in none" or "in
   all" takes {FEWEST} runs (what happens in every second run is missed in all of five with a

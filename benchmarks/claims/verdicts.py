@@ -17,6 +17,7 @@ Why = Literal[
     "",
     "not run",
     "no policy walks",
+    "clipped actions",
     "one seed",
     "too few steps",
     "too few runs",

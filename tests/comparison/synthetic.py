@@ -18,7 +18,7 @@ from moie.studies.declaration import Planned, Study
 
 BATCH = 5000
 SETTINGS: dict[str, Any] = {"iterations": 20, "batch_steps": BATCH, "evaluation_every": 2}
-SETTINGS |= {"standardise": False}
+SETTINGS |= {"standardise": False, "actions": "raw"}
 LEVELS = {"moie": 60.0, "ppo": 100.0, "trpo": 90.0}
 """Where an algorithm's return ends, about."""
 PARAMETERS = {"moie": 71, "ppo": 4610, "trpo": 4610, "trpo-linear": 6}

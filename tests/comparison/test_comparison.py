@@ -563,6 +563,28 @@ def test_an_evaluation_without_a_finite_return_is_a_gap_and_named() -> None:
     assert found["tasks"][0]["scale"]["untrained"] is not None
 
 
+def test_raw_and_clipped_runs_never_meet_in_one_mean_and_clipped_ones_are_named() -> None:
+    kinds = [
+        run(WALKER, "moie", seed, actions=kind, name=f"{WALKER}/{kind}/s{seed}")
+        for kind in ("raw", "clipped")
+        for seed in (0, 1)
+    ]
+    found = facts_of(curves([*kinds, *grid((WALKER,), ("ppo",), range(2))]))
+    names = {one["learner"]: one["seeds"] for one in found["results"]}
+    assert names == {
+        "moie K=10, actions clipped": [0, 1],
+        "moie K=10, actions raw": [0, 1],
+        "PPO": [0, 1],
+    }
+    said = "moie K=10, actions clipped were clipped to their range. The paper's agents are charged"
+    assert any(f"{WALKER}: actions of {said}" in notice for notice in found["notices"])
+    everyone = [run(WALKER, "moie", seed, actions="clipped") for seed in (0, 1)]
+    (notice,) = facts_of(curves(everyone))["notices"]
+    assert notice.startswith(f"{WALKER}: actions were clipped to their range. The paper's agents")
+    elsewhere = [run("Walk-v0", "moie", seed, actions="clipped") for seed in (0, 1)]
+    assert facts_of(curves(elsewhere))["notices"] == []
+
+
 def test_a_distance_that_is_not_known_is_named() -> None:
     runs = [*grid((WALKER,), ("moie", "ppo"), range(2))]
     found = facts_of(curves([*runs[:-1], without(runs[-1], "distance_sampled", 20)]))

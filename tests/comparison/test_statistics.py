@@ -17,8 +17,20 @@ from moie.comparison.statistics import (
     performance_profile,
     probability_of_improvement,
     resampled,
+    share_interval,
     simulated_coverage,
 )
+
+
+def test_wilsons_interval_is_that_of_the_textbook() -> None:
+    """Of 4 runs 1, z = 1.96: the middle is (0.25 + 0.48) / 1.96 = 0.372, half the width 0.327."""
+    share = share_interval(1, 4)
+    assert share.value == 0.25
+    np.testing.assert_allclose([share.low, share.high], [0.0456, 0.6994], atol=1e-4)
+    assert share_interval(0, 5).low == 0.0
+    assert share_interval(5, 5).high == 1.0
+    assert share_interval(0, 5).high == pytest.approx(0.4345, abs=1e-4)
+    assert np.isnan(share_interval(0, 0).low)
 
 
 def evenly(statistic: Statistic, scores: Scores) -> float:

@@ -61,6 +61,18 @@ def difference_interval(ours: ArrayLike, theirs: ArrayLike) -> Interval:
     return Interval(value, value - half, value + half)
 
 
+def share_interval(n_true: int, n: int) -> Interval:
+    """Share of the runs of which something is true, and Wilson's interval around it, which holds
+    for few runs and for shares of none and all, too; unknown for no runs."""
+    if n == 0:
+        return Interval.unknown(np.asarray(np.nan))
+    z, share = stats.norm.ppf(0.5 + LEVEL / 2), n_true / n
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    ends = np.clip([middle - half, middle + half], 0.0, 1.0)
+    return Interval(np.asarray(share), *ends)
+
+
 def alike(scores: Scores) -> Shares:
     """Every run of a task counts as much as the others."""
     return [np.full(len(runs), 1.0 / len(runs)) for runs in scores]

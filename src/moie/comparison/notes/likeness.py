@@ -9,6 +9,7 @@ from moie.comparison.curves import ATTENTION
 from moie.comparison.learners import Run, by_key, said
 from moie.comparison.notes.wording import host_name, joined, runs, seeds
 from moie.comparison.selection import Group, Selection, is_late, last_part
+from moie.environments.catalogue import charges
 from moie.learn import registry
 
 Values = tuple[tuple[str, tuple[str, ...]], ...]
@@ -18,6 +19,7 @@ Values = tuple[tuple[str, tuple[str, ...]], ...]
 def differences(of: Selection) -> list[str]:
     """All differences, in sentences."""
     return [
+        *_clipped(of),
         *_schedules(of),
         *_evaluations(of),
         *_last(of),
@@ -31,6 +33,25 @@ def differences(of: Selection) -> list[str]:
         *_hosts(of),
         *_single(of),
     ]
+
+
+def _clipped(of: Selection) -> Iterator[str]:
+    """Learners whose actions were clipped where the simulator charges for those outside their
+    range."""
+    clipped = by_key(
+        (group.task, group.learner.name)
+        for group in of.groups
+        if charges(group.task) and group.runs[0].settings["actions"] != "raw"
+    )
+    whose = {
+        task: names if len(names) < len(of.on(task)) else [] for task, names in clipped.items()
+    }
+    for names, tasks in by_key((tuple(names), task) for task, names in whose.items()).items():
+        yield (
+            f"{joined(tasks)}: actions{f' of {joined(names)}' if names else ''} were clipped to "
+            "their range. The paper's agents are charged for what lies outside of it, so these "
+            "returns are not comparable with the paper's."
+        )
 
 
 def _schedules(of: Selection) -> Iterator[str]:
