@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import math
 import platform
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,11 @@ from moie.environments.catalogue import TASKS
 from moie.files import as_json, finite, parse_json, write_bytes
 from moie.policy import file as policy_file
 from moie.policy import truth
+from moie.policy.base import Policy
 from moie.policy.mixture import Mixture
 from moie.rollout.episode import Episode
+from moie.runs.config import EvaluationConfig
+from moie.runs.deployment import with_visited
 from moie.runs.disk.directory import versions
 from moie.runs.evaluation import Evaluation, Evaluator, summary
 from moie.runs.truth import Truth
@@ -157,9 +161,19 @@ def remark(one: Record) -> str:
     return f"It stands, or falls, instead of walking: it covers {one['distance']:.1f} m an episode."
 
 
-def written(one: Record) -> bytes:
-    """A candidate as this version writes it: files of earlier versions have no digest."""
-    return policy_file.to_bytes(moie.load(RESULTS / one["file"]))
+def published(one: Record) -> Mixture:
+    """A candidate, without the states that it visited: files of earlier versions have none."""
+    policy = moie.load(RESULTS / one["file"])
+    assert isinstance(policy, Mixture)
+    return replace(policy, visited=None)
+
+
+def visiting(policy: Mixture) -> Policy:
+    """The policy with the states of the episodes that end its training."""
+    seed, series = policy.trained["seed"], policy.trained["iterations"]
+    count = EvaluationConfig().evaluation_episodes
+    with Evaluator(policy.task, seed, workers=1) as evaluator:
+        return with_visited(policy, evaluator.episodes(policy, count, series, ["mean"])["mean"])
 
 
 def write(records: dict[str, list[Record]]) -> None:
@@ -171,7 +185,7 @@ def write(records: dict[str, list[Record]]) -> None:
     for task in LISTED:
         one = chosen(records[task])
         name = SHORT.get(task, task.lower())
-        content = written(one)
+        content = policy_file.to_bytes(visiting(published(one)))
         write_bytes(catalogue.file_of(name), content)
         kept = {key: value for key, value in one.items() if key not in ("file", "sha256")}
         said = {"command": command(one), "remark": remark(one)}

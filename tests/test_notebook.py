@@ -67,7 +67,7 @@ def test_it_trains_evaluates_shows_and_explains(executed: tuple[Path, list[Any]]
     assert "read literally" in printed(evaluate)
     for name in ("way to the dock", "speed", "current", "thrust"):
         assert name in printed(show)
-    assert "nearest prototype: expert" in printed(why)
+    assert "the state differs from its prototype by" in printed(why)
     report = folder / "runs" / "dock" / "explanation" / "report.html"
     assert report.name in explain.outputs[-1].data["text/plain"]
     assert "way to the dock" in report.read_text()

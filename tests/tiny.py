@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import numpy as np
 import moie
 from moie import api
 from moie.environments import spaces, tasks
+from moie.policy import file as policy_file
 from moie.policy.mixture import Mixture
+from moie.policy.visited import Visited
 
 ROOT = Path(__file__).parent.parent
 SETTINGS: dict[str, Any] = {
@@ -61,6 +64,16 @@ def policy(task: str = "tests.probes:Walk-v0", experts: int = 3, **changes: Any)
     return Mixture(**(values | changes))
 
 
+def visited(states: np.ndarray) -> Visited:
+    """States that a policy of a test is said to have visited."""
+    return Visited(states.astype(np.float32), 1, len(states), 0)
+
+
+def replaced(policy: Mixture, **changes: Any) -> Mixture:
+    """The policy with other parts."""
+    return replace(policy, **changes)
+
+
 def train(task: str, out: Path, **settings: Any) -> moie.Run:
     """Train in this process."""
     settings = {"iterations": 4, "workers": 2} | settings
@@ -101,6 +114,13 @@ def moie_process(*words: str, **options: Any) -> subprocess.CompletedProcess[str
 def policy_bytes(run: Path) -> bytes:
     """The policy file."""
     return (run / "policy.safetensors").read_bytes()
+
+
+def learned_bytes(run: Path) -> bytes:
+    """The policy without the states that it visited afterwards."""
+    policy = policy_file.load_file(run / "policy.safetensors")
+    assert isinstance(policy, Mixture)
+    return policy_file.to_bytes(replace(policy, visited=None))
 
 
 def metrics(run: Path) -> list[dict[str, Any]]:

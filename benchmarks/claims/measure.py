@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import moie
-from moie.explanation.facts.cycle import find_cycle
 from moie.files import as_json, finite, parse_json, write_bytes
+from moie.policy.cycle import find_cycle
 from moie.policy.mixture import Mixture
 from moie.runs.evaluation import Evaluator
 

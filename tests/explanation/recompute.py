@@ -103,7 +103,8 @@ def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
     states = np.concatenate([e["states"] for e in episodes])
     members = np.concatenate([e["members"] for e in episodes])
     returns = [e["rewards"].sum() for e in episodes]
-    order = sorted(everyone, key=lambda k: (-lead(members, k), -members[:, k].mean()))
+    held = held_members(policy, states)
+    order = sorted(everyone, key=lambda k: (-lead(held, k), -held[:, k].mean()))
     shown = sorted(range(n), key=lambda i: returns[i])[(n - 1) // 2]
     expected: dict[str, Any] = {
         "policy": {
@@ -132,8 +133,8 @@ def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
             ],
         },
         "truth": truth(policy, jobs, returns, states, members),
-        "experts": [expert(policy, k, episodes, states, members) for k in order],
-        "default": default(policy, episodes),
+        "experts": [expert(policy, k, episodes, states, members, held) for k in order],
+        "default": default(policy, episodes, held),
         "features": [
             dict(zip(("low", "q05", "median", "q95", "high"), quantiles, strict=True))
             for quantiles in np.quantile(states, (0.0, 0.05, 0.5, 0.95, 1.0), axis=0).T
@@ -144,7 +145,8 @@ def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
             "return": returns[shown],
             "length": len(episodes[shown]["rewards"]),
             "memberships": episodes[shown]["members"],
-            "leader": np.argmax(episodes[shown]["members"], axis=1),
+            "leader": [leader(row) for row in episodes[shown]["members"]],
+            "strongest": np.argmax(episodes[shown]["members"], axis=1),
             "actions": episodes[shown]["actions"],
         },
         "scenes": {"applied": 5},
@@ -235,16 +237,44 @@ def spacing(policy: Any, states: np.ndarray) -> float:
     return float(np.median(found))
 
 
+def leader(row: np.ndarray) -> int:
+    """The part with the largest share; the number of experts stands for the default."""
+    return int(np.argmax([*row, 1.0 - row.sum()]))
+
+
 def lead(members: np.ndarray, k: int) -> float:
-    return sum(int(np.argmax(row)) == k for row in members) / len(members)
+    return sum(leader(row) == k for row in members) / len(members)
 
 
-def expert(policy: Any, k: int, episodes: list, states: Any, members: Any) -> dict[str, Any]:
+def held_members(policy: Any, states: np.ndarray) -> np.ndarray:
+    """Memberships in the states that the policy file holds; without any, in 500 of these."""
+    everyone = list(range(len(policy.weights)))
+    if policy.visited is None:
+        rows = np.linspace(0, len(states) - 1, min(500, len(states))).round().astype(int)
+        held = states[rows].astype(np.float32)
+    else:
+        held = policy.visited.states
+    return np.array([mixture(policy, policy.weights, everyone, s.astype(float)) for s in held])
+
+
+def radii_away(policy: Any, state: np.ndarray, k: int) -> float:
+    away = apart(policy, state, policy.prototypes[k])
+    return math.sqrt(policy.temperature) * float(np.linalg.norm(away))
+
+
+def reach(policy: Any, k: int) -> float | None:
+    """Where exp(-r^2) times its weight is one."""
+    return math.sqrt(math.log(policy.weights[k])) if policy.weights[k] > 1 else None
+
+
+def expert(
+    policy: Any, k: int, episodes: list, states: Any, members: Any, held: Any
+) -> dict[str, Any]:
     lengths: list[int] = []
     for episode in episodes:
         run = 0
         for row in [*episode["members"], None]:
-            if row is not None and int(np.argmax(row)) == k:
+            if row is not None and leader(row) == k:
                 run += 1
             elif run:
                 lengths.append(run)
@@ -256,16 +286,18 @@ def expert(policy: Any, k: int, episodes: list, states: Any, members: Any) -> di
         "weight": policy.weights[k],
         "action": policy.actions[k],
         "prototype": policy.prototypes[k],
-        "share": members[:, k].mean(),
+        "share": held[:, k].mean(),
         "peak": members[:, k].max(),
-        "lead": lead(members, k),
+        "lead": lead(held, k),
+        "reach": reach(policy, k),
+        "most": policy.weights[k] / (1 + policy.weights[k]),
         "stretch": np.mean(lengths) if lengths else 0.0,
         "distance": min(distances),
         "origin": origin and {n: getattr(origin, n) for n in ("iteration", "episode", "step")},
     }
 
 
-def default(policy: Any, episodes: list) -> dict[str, Any]:
+def default(policy: Any, episodes: list, held: Any) -> dict[str, Any]:
     left = [1.0 - e["members"].sum(axis=1) for e in episodes]
     together = np.concatenate(left)
     moments: list[dict[str, Any]] = []
@@ -275,16 +307,17 @@ def default(policy: Any, episodes: list) -> dict[str, Any]:
             continue
         state = episodes[i]["states"][t]
         differs = [apart(policy, state, p) for p in policy.prototypes]
-        near = int(np.argmin([np.linalg.norm(x) for x in differs]))
-        largest = sorted(range(len(state)), key=lambda j: -abs(differs[near][j]))[:3]
-        difference = state - policy.prototypes[near]
+        first = int(np.argmax(episodes[i]["members"][t]))
+        largest = sorted(range(len(state)), key=lambda j: -abs(differs[first][j]))[:3]
+        difference = state - policy.prototypes[first]
         moments.append(
             {
                 "episode": i,
                 "step": t,
                 "default": left[i][t],
-                "nearest": near,
-                "distance": np.linalg.norm(differs[near]),
+                "strongest": first,
+                "distance": radii_away(policy, state, first),
+                "reach": reach(policy, first),
                 "differences": [[policy.feature_names[j], difference[j]] for j in largest],
             }
         )
@@ -298,8 +331,9 @@ def default(policy: Any, episodes: list) -> dict[str, Any]:
     return {
         "curve": [np.mean(values) for values in bins],
         "curve_episodes": [sum(len(e) > i * width for e in left) for i in range(len(bins))],
-        "share": together.mean(),
-        "unfamiliar": (together >= 0.5).mean(),
+        "share": 1.0 - held.sum() / len(held),
+        "lead": lead(held, held.shape[1]),
+        "half": (together >= 0.5).mean(),
         "threshold": 0.5,
         "moments": moments,
     }

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from moie.explanation.facts.cycle import BINS, activity, autocorrelation, find_cycle
+from moie.policy.cycle import BINS, activity, autocorrelation, find_cycle
 from tests.explanation import recompute
 
 

@@ -195,5 +195,5 @@ def test_the_command_prints_the_curve_and_the_file(
     assert "smallest policy within 5% or the error: " in out
     assert main.main(["show", str(run / "pruned.safetensors")]) == 0
     shown = capfd.readouterr().out
-    assert "(before pruning " in shown
+    assert " before pruning\n" in shown
     assert main.main(["evaluate", str(run / "pruned.safetensors"), "--episodes", "1"]) == 0

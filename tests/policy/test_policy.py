@@ -187,7 +187,14 @@ def test_explain_orders_the_experts_and_sums_to_one() -> None:
             assert membership == policy.memberships(state[None])[0, k]
         distances = np.linalg.norm(state - policy.prototypes, axis=1)
         assert why.nearest == np.argmin(distances)
-        assert np.allclose(why.distances, distances[list(why.experts)])
+        radii = np.sqrt(policy.temperature) * distances[list(why.experts)]
+        assert np.allclose(why.distances, radii)
+        for k, reach in zip(why.experts, why.reach, strict=True):
+            is_reached = policy.weights[k] > 1
+            assert (reach is not None) == is_reached
+            assert reach is None or np.exp(reach**2) == pytest.approx(policy.weights[k])
+        leads = why.memberships[0] >= why.default_share
+        assert why.leader == (why.experts[0] if leads else None)
         assert np.array_equal(
             why.action.astype(np.float32), policy.predict(state, deterministic=True)[0]
         )
@@ -205,7 +212,14 @@ def test_explain_names_the_differences_the_largest_first() -> None:
 
 def test_an_explanation_reads_well() -> None:
     text = str(tiny.policy("Pendulum-v1").explain(STATES[0]))
-    for words in ("action [", "expert ", "membership", "default", "nearest prototype: expert"):
+    for words in (
+        "action [",
+        "expert ",
+        "membership",
+        "default",
+        "radii away",
+        "differs from its prototype by",
+    ):
         assert words in text
 
 

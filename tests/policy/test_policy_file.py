@@ -100,7 +100,7 @@ def test_labels_are_read_where_experts_are() -> None:
     assert tiny.policy("Pendulum-v1").label(2) == "expert 2"
     assert [policy.by_hand(k) for k in range(3)] == [(), ("weight",), ()]
     why = str(policy.explain(policy.prototypes[0]))
-    assert 'nearest prototype: expert 0 "push off"; the state' in why
+    assert 'expert 0 "push off" leads; the state differs from its prototype by' in why
     columns = [line.index("membership") for line in why.splitlines() if "membership" in line]
     assert columns == [len('  expert 0 "push off" ')] * 4
     unnamed = str(tiny.policy("Pendulum-v1").explain(policy.prototypes[0]))

@@ -399,7 +399,7 @@ def test_a_full_disk_stops_the_run_and_harms_nothing(
     assert tiny.leftovers(run) == []
     kept = checkpoint.present(run / "checkpoints")
     assert len(kept) == 2
-    assert tiny.policy_bytes(run) == tiny.policy_bytes(kept[-1])
+    assert tiny.learned_bytes(run) == tiny.learned_bytes(kept[-1])
     for now in kept:
         before = half / "checkpoints" / now.name
         assert not before.exists() or tiny.contents(now) == tiny.contents(before)

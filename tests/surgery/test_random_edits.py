@@ -1,5 +1,6 @@
 """Random edits of the file: each is accepted with exactly that change, or refused with its line."""
 
+import math
 import re
 import tomllib
 from typing import Any
@@ -95,7 +96,7 @@ def edited(edits: dict[str, Any]) -> str:
 def holds(policy: Mixture, text: str) -> bool:
     """Whether a policy is what a file says, as `tomllib` reads it, to the last bit."""
     content = tomllib.loads(text)
-    experts = content["expert"]
+    experts = in_order(content)
     rows: dict[str, Any] = {
         "prototypes": [[one["prototype"][name] for name in FEATURES] for one in experts],
         "actions": [[one["action"][name] for name in JOINTS] for one in experts],
@@ -114,7 +115,12 @@ def holds(policy: Mixture, text: str) -> bool:
 
 
 def sources(text: str) -> list[int | None]:
-    return [one.get("id") for one in tomllib.loads(text)["expert"]]
+    return [one.get("id") for one in in_order(tomllib.loads(text))]
+
+
+def in_order(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """The experts by their ids, new ones last: where a block stands does not matter."""
+    return sorted(content["expert"], key=lambda one: one.get("id", math.inf))
 
 
 def check_rest(new: Mixture, text: str) -> None:

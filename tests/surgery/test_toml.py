@@ -72,16 +72,19 @@ def block(text: str, k: int) -> str:
     return "[[expert]]" + text.split("[[expert]]")[k + 1]
 
 
-def test_experts_are_deleted_added_and_reordered() -> None:
+def test_experts_are_deleted_and_added_and_their_order_does_not_matter() -> None:
     policy = a_policy()
     text = to_toml(policy) + "\n"
     first, second = block(text, 0), block(text, 1)
     new = second.replace("id = 1\n", "").replace('label = ""', 'label = "mine"')
     changed = read(text.replace(first, "").replace(second, "") + new + first, policy)
-    assert changed.labels == ("", "mine", "")
-    assert [one and one.seed for one in changed.origins] == [5, None, 77]
-    assert changed.prototypes.tolist() == policy.prototypes[[2, 1, 0]].tolist()
-    assert [one["part"] for one in changed.edits] == ["deleted", "order", "added"]
+    assert changed.labels == ("", "", "mine")
+    assert [one and one.seed for one in changed.origins] == [77, 5, None]
+    assert changed.prototypes.tolist() == policy.prototypes[[0, 2, 1]].tolist()
+    assert [one["part"] for one in changed.edits] == ["deleted", "added"]
+    turned = text.split("[[expert]]")
+    same = "[[expert]]".join([turned[0], *(part.rstrip() + "\n" for part in turned[:0:-1])])
+    assert read(same, policy) is policy
 
 
 def test_a_file_of_another_policy_is_one_mistake() -> None:

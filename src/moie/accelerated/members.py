@@ -122,7 +122,7 @@ class Member:
 
     def measure(self) -> None:
         """Begin with the evaluation of the final policy."""
-        self._final = self._backlog.begin(self.counters.iteration, self.policy)
+        self._final = self._backlog.begin(self.counters.iteration, self.policy, is_final=True)
 
     def measured(self, returns: dict[str, float]) -> Row:
         """Write the last row: the evaluation, and these returns of the same policy in MJX, by kind
@@ -133,6 +133,8 @@ class Member:
             **{f"return_{kind}_mjx": value for kind, value in returns.items()},
         }
         self.wait()
+        if self._final.measured is not None:
+            self.run.write_policy(self._final.measured)
         return self.write()[-1]
 
     def wait(self, limit: int = 0) -> None:

@@ -98,7 +98,8 @@ class Group:
         """Learned all iterations, and measured the results."""
         done = self.config.iterations
         return self.iteration >= done and all(
-            (rows := metrics.read_last(member.run.metrics_file))
+            member.run.policy_file.exists()
+            and (rows := metrics.read_last(member.run.metrics_file))
             and rows[-1]["iteration"] >= member.counters.iteration
             for member in self.learning
         )
@@ -114,7 +115,6 @@ class Group:
                 self._say_lost(member)
             if one is not None:
                 member.restore(one)
-                member.run.write_policy(member.policy)
 
     def checked(self, note: Callable[[str], None]) -> tuple[Checkpoints, Seeds]:
         """The checkpoints to continue from, and the state of all seeds there; FileError where they
@@ -158,6 +158,8 @@ class Group:
             for member in self.members:
                 stack.enter_context(member.run.lock())
                 member.open(stack, pool, self._longest)
+                if member.counters.iteration:  # an earlier process may have ended just before
+                    member.run.bring_policy(member.policy)
             try:
                 pool.tend(compiling := aside.submit(self.program.compile, self.state))
                 compiling.result()

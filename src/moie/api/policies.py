@@ -28,7 +28,10 @@ def load(path: str | os.PathLike[str]) -> Policy:
 
 
 def show(
-    policy: str | os.PathLike[str] | Policy, *, format: Literal["text", "toml"] = "text"
+    policy: str | os.PathLike[str] | Policy,
+    *,
+    format: Literal["text", "toml"] = "text",
+    everything: bool = False,
 ) -> str:
     """A policy, or that of a run directory, a policy file or the zoo, to be read.
 
@@ -36,6 +39,7 @@ def show(
         policy: a run directory, a policy file, a name such as "zoo:hopper", or a policy.
         format: "text", a program of IF blocks, or "toml", a file that a person can change and
             `moie.edit` reads back.
+        everything: of the program, print the features and experts that hardly count, too.
     """
     require(format in ("text", "toml"), "format", format, "text or toml")
     if format == "toml":
@@ -44,7 +48,7 @@ def show(
         return to_toml(mixture(_policy(policy)))
     from moie.explanation.program import program
 
-    return program(_policy(policy))
+    return program(_policy(policy), everything=everything)
 
 
 def _policy(given: str | os.PathLike[str] | Policy) -> Policy:

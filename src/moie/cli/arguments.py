@@ -165,6 +165,8 @@ class Show:
     run: RunOrFile
     format: Literal["text", "toml"] = "text"
     """text: the program; toml: a file that a person can change and 'moie edit' reads back."""
+    all: bool = False
+    """Print the features and experts that hardly count, too, and more digits."""
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def evaluate(arguments: Sequence[str]) -> None:
 def show(arguments: Sequence[str]) -> None:
     """`moie show RUN`."""
     given = _parse(Show, arguments, "show")
-    text = api.show(given.run, format=given.format)
+    text = api.show(given.run, format=given.format, everything=given.all)
     if given.format == "toml":
         say_file(text)
     else:

@@ -105,6 +105,34 @@ def _is_printable(name: object) -> bool:
     return isinstance(name, str) and name.isprintable() and bool(name.strip())
 
 
+_UNITS = {
+    "pitch": "rad",
+    "roll": "rad",
+    "hull angle": "rad",
+    "pole angle": "rad",
+    "height": "m",
+    "height above start": "m",
+    "cart position": "m",
+    "cart speed": "m/s",
+    "pole speed": "rad/s",
+    "turning speed": "rad/s",
+}
+_UNITS_OF_MUJOCO = dict.fromkeys(("forward speed", "sideways speed", "upward speed"), "m/s")
+
+
+def unit(env_id: str, feature: str) -> str:
+    """The unit of a feature that has its known name; empty where it has none, as a cosine, or where
+    the environment scales it."""
+    if feature not in names(env_id)[0]:
+        return ""
+    if any(env_id in (task.short, task.id) for task in TASKS):
+        return _UNITS.get(feature, "")
+    if feature.startswith("quaternion") or feature.rsplit(" ", 1)[-1] in ("x", "y", "z"):
+        return ""
+    by_ending = {"angle": "rad", "speed": "rad/s"}.get(feature.rsplit(" ", 1)[-1], "")
+    return _UNITS.get(feature) or _UNITS_OF_MUJOCO.get(feature) or by_ending
+
+
 def charges(env_id: str) -> bool | None:
     """Whether a task's reward depends on how far outside its range an action is; None where that
     is not known."""

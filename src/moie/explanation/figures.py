@@ -233,7 +233,7 @@ def default_share(facts: Facts) -> Figure:
     axis.plot(steps, default["curve"], color=REST, linewidth=1.2)
     axis.axhline(default["threshold"], color=INK, linewidth=0.7, linestyle=":")
     axis.set(xlabel="step", ylabel="default share", ylim=(0, 1))
-    axis.set_title("Unfamiliar ground: default share over time, mean of the episodes still running")
+    axis.set_title("Default share over time, mean of the episodes still running")
     axis.margins(x=0)
     grid(axis)
     return figure

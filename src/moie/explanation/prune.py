@@ -50,6 +50,7 @@ def without(policy: Mixture, expert: int, heir: int | None) -> Mixture:
     rows = ("prototypes", "actions", "share", "lead", "distances")
     parts: dict[str, Any] = {name: getattr(policy, name)[kept] for name in rows}
     parts |= {"labels": kept_labels(policy.labels, kept), "edits": kept_edits(policy.edits, kept)}
+    parts["visited"] = None if policy.visited is None else policy.visited.changed()
     origins = tuple(policy.origins[k] for k in kept)
     return replace(policy, **parts, weights=weights[kept], origins=origins)
 

@@ -29,6 +29,7 @@ def _player(facts: Facts, pictures: Pictures) -> Markup:
         "order": list(paint),
         "colours": [paint[k] for k in sorted(paint)],
         "experts": [name for _, name in sorted(captions(facts).items())],
+        "reach": [one["reach"] for one in sorted(facts["experts"], key=lambda e: e["expert"])],
         "fps": pictures.fps,
         "video": video and {"every": video.every, "width": video.width, "height": video.height},
         "columns": COLUMNS,

@@ -40,11 +40,11 @@ def chosen(facts: Facts, most: int) -> list[int]:
 def leading(facts: Facts, most: int) -> list[int]:
     """Experts that lead most often, none of them together with another; in the order in which they
     come in a cycle, if there is one."""
-    by_lead = sorted(facts["experts"], key=lambda expert: -expert["lead"])
+    leads = [expert for expert in facts["experts"] if expert["lead"] > 0]
     overlap, picked = facts["overlap"], list[Expert]()
-    for expert in by_lead:
+    for expert in leads or facts["experts"]:  # where only the default leads, those used the most
         others = (overlap[expert["expert"]][one["expert"]] for one in picked)
-        if expert["lead"] > 0 and max(others, default=0.0) < 0.8:
+        if max(others, default=0.0) < 0.8:
             picked.append(expert)
     shown = picked[:most]
     if all(expert["phase"] is not None for expert in shown):

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from moie.present.stages import Stages
 from moie.present.style import draw_all, saved
 from moie.rollout.episode import Episode
 from moie.runs.config import to_json
+from moie.runs.deployment import visited_by
 from moie.runs.disk.directory import (
     RunDirectory,
     load_policy,
@@ -125,6 +126,8 @@ def explain_run(
         episodes = _episodes(policy, evaluator, settings, progress)
         with progress.stage("leading parts", 3) as done:
             truth = measure_truth(policy, episodes["mean"], evaluator, done)
+        if policy.visited is None:  # of an earlier version, or not measured yet
+            policy = replace(policy, visited=visited_by(policy, episodes["mean"]))
         shown = episodes[settings.actions]
         known = behaviour(policy, shown, settings.actions, truth)
         raw = measure_raw(policy, episodes, evaluator)

@@ -45,30 +45,46 @@ class Explanation:
     memberships: tuple[float, ...]
     default_share: float
     distances: tuple[float, ...]
-    """Distance to each prototype, in the order of `experts`, in the scaled features."""
-    nearest: int
+    """Distance to each prototype, in the order of `experts`, in radii."""
+    reach: tuple[float | None, ...]
+    """In the same order: the distance at which each is as strong as the default; None for one that
+    nowhere is."""
     differences: tuple[tuple[str, float], ...]
-    """State minus nearest prototype by feature name, the largest contribution first."""
+    """State minus the prototype of the first of `experts`, by feature name, the largest
+    contribution first."""
+    nearest: int
+    """The expert of the nearest prototype. It need not count much: experts have weights."""
     labels: tuple[str, ...] = ()
     """What a person calls each expert, by its number; empty if nobody named any."""
+
+    @property
+    def leader(self) -> int | None:
+        """The expert that leads; None where the default does."""
+        first = self.memberships[0] if self.memberships else 0.0
+        return self.experts[0] if self.memberships and first >= self.default_share else None
 
     def _name(self, k: int) -> str:
         return printable(expert_name(k, self.labels))
 
     def __str__(self) -> str:
         lines = [f"action {np.array2string(self.action, precision=3)}"]
-        rows = zip(self.experts, self.memberships, self.distances, strict=True)
+        rows = zip(self.experts, self.memberships, self.distances, self.reach, strict=True)
         shown = [row for row in rows if row[1] > 5e-4]
-        wide = max([len("expert 999"), *(len(self._name(k)) for k, _, _ in shown)])
-        lines += [
-            f"  {self._name(k):<{wide}} membership {m:6.1%}  distance {d:.3g}" for k, m, d in shown
-        ]
+        wide = max([len("expert 999"), *(len(self._name(k)) for k, *_ in shown)])
+        for k, m, distance, reach in shown:
+            of = "" if reach is None else f" of {reach:.2f}"
+            lines.append(
+                f"  {self._name(k):<{wide}} membership {m:6.1%}  {distance:.2f}{of} radii away"
+            )
         lines.append(f"  {'default':<{wide}} membership {self.default_share:6.1%}")
-        some = self.differences[:4]
-        differs = ", ".join(f"{printable(name)} {value:+.3g}" for name, value in some)
-        lines.append(
-            f"nearest prototype: {self._name(self.nearest)}; the state differs by {differs}"
-        )
+        if self.experts:
+            some = self.differences[:4]
+            differs = ", ".join(f"{printable(name)} {value:+.3g}" for name, value in some)
+            first = self._name(self.experts[0])
+            who = (
+                f"{first} leads" if self.leader is not None else f"the default leads, then {first}"
+            )
+            lines.append(f"{who}; the state differs from its prototype by {differs}")
         return "\n".join(lines)
 
 
@@ -122,7 +138,7 @@ class Policy(abc.ABC):
         return Path(path)
 
     def explain(self, observation: ArrayLike) -> Explanation:
-        """Memberships, default share and nearest prototypes in one state."""
+        """Memberships, default share, distances and reach in one state."""
         learner = printable(self.trained.get("algorithm", "this kind"))
         raise InputError(f"a policy of {learner} has no experts: there is nothing to explain")
 

@@ -15,6 +15,7 @@ from moie.policy.baselines import Linear, Network
 from moie.policy.handwork import DEEPEST, check_edits, check_labels, depth
 from moie.policy.mixture import Mixture
 from moie.policy.observation import LARGEST
+from moie.policy.visited import Visited
 
 COMMON = (
     "default_action",
@@ -26,8 +27,11 @@ COMMON = (
 )
 EXPERTS = ("prototypes", "weights", "actions", "share", "lead", "distances")
 ORIGIN = ("iteration", "episode", "step", "seed")
+VISITED = ("episodes", "total", "seed", "period", "phases")
 FACTOR = 1e30
 """Positive factors lie between this and its inverse."""
+MOST_VISITED = 100_000
+"""Visited states of a file; this version keeps far fewer."""
 LARGEST_STATE = 1000
 """Numbers of a simulator's state."""
 _LIMITS: dict[str, tuple[float, float]] = {
@@ -96,6 +100,48 @@ def origin_layout(one: Origin, k: int) -> dict[str, np.ndarray]:
     if one.qpos is None or one.qvel is None:
         return {f"origin_{k}_actions": one.actions}
     return {f"origin_{k}_qpos": one.qpos, f"origin_{k}_qvel": one.qvel}
+
+
+def visited(note: Any, tensors: dict[str, np.ndarray]) -> Visited | None:
+    """The states that the policy visited, if they are known."""
+    if note is None and "visited" not in tensors:
+        return None
+    if not isinstance(note, dict) or set(note) != set(VISITED) or "visited" not in tensors:
+        raise ValueError(f"visited is {shortened(note)}, expected {', '.join(VISITED)} and states")
+    phases = note["phases"]
+    if not isinstance(phases, list):
+        raise ValueError(f"phases is {shortened(phases)}, expected a list")
+    return Visited(
+        tensors["visited"],
+        _whole(note["episodes"], "episodes", 1),
+        _whole(note["total"], "states in all", 1),
+        _whole(note["seed"], "the seed of visited states"),
+        _number(note["period"], "period"),
+        tuple(_number(phase, "a phase") for phase in phases),
+    )
+
+
+def _number(value: Any, what: str) -> float | None:
+    """A finite number that is not negative, or none."""
+    if value is None:
+        return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= LARGEST:
+        raise ValueError(f"{what} is {shortened(value)}, expected a number, zero or more")
+    return float(value)
+
+
+def _check_visited(policy: Mixture) -> None:
+    if policy.visited is None:
+        return
+    states, n = policy.visited.states, len(policy.visited.states)
+    if not 1 <= n <= min(policy.visited.total, MOST_VISITED):
+        most = min(policy.visited.total, MOST_VISITED)
+        raise ValueError(f"visited has {n} states, expected 1 to {most}")
+    _check_array("visited", states, (n, len(policy.feature_names)), np.float32)
+    if len(policy.visited.phases) not in (0, policy.n_experts):
+        count = len(policy.visited.phases)
+        raise ValueError(f"phases has {count} numbers, expected {policy.n_experts} or none")
 
 
 def _list(value: Any, what: str) -> list:
@@ -193,4 +239,5 @@ def check(policy: Policy) -> None:
         _check_origins(policy)
         check_labels(policy.labels, policy.n_experts)
         check_edits(policy.edits, policy.n_experts)
+        _check_visited(policy)
     _check_trained(policy)

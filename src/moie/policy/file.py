@@ -53,6 +53,9 @@ def to_bytes(policy: Policy) -> bytes:
             tensors |= check.origin_layout(one, k)
         # Only where a person gave them: other policies keep their bytes.
         header |= {name: getattr(policy, name) for name in HANDWORK if getattr(policy, name)}
+        if policy.visited is not None:
+            tensors["visited"] = policy.visited.states
+            header["visited"] = {name: getattr(policy.visited, name) for name in check.VISITED}
     tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     header[DIGEST] = _digest(header, tensors)
     # One entry: the order of several would differ from file to file.
@@ -113,6 +116,7 @@ def _parts(kind: str, header: dict, tensors: dict[str, np.ndarray]) -> dict[str,
             "temperature": check.factor(header["temperature"], "temperature"),
             "origins": origins,
             **{name: _tuple(header.get(name, [])) for name in HANDWORK},
+            "visited": check.visited(header.get("visited"), tensors),
         }
     if kind == "network":
         layers = range(max(1, sum(name.startswith("matrix_") for name in tensors)))

@@ -12,6 +12,7 @@ from moie.errors import InputError
 from moie.policy.base import Array, Explanation, Origin, Policy
 from moie.policy.handwork import expert_name, hand_parts
 from moie.policy.observation import rows_of
+from moie.policy.visited import Visited
 
 HELD = 4_000_000
 """Numbers that are held at once while distances are computed."""
@@ -41,6 +42,8 @@ class Mixture(Policy):
     """What a person calls each expert, "" for one without a name; empty if nobody named any."""
     edits: tuple[dict[str, Any], ...] = ()
     """What was changed by hand since training, in that order: see `policy.handwork`."""
+    visited: Visited | None = None
+    """States in which it acted, after training; None where it was not measured."""
 
     @property
     def n_experts(self) -> int:
@@ -130,10 +133,10 @@ class Mixture(Policy):
 
     def without_origins(self) -> "Mixture":
         """The same policy for acting alone: origins are most of its size."""
-        return replace(self, origins=(None,) * self.n_experts, edits=())
+        return replace(self, origins=(None,) * self.n_experts, edits=(), visited=None)
 
     def explain(self, observation: ArrayLike) -> Explanation:
-        """Memberships, default share and nearest prototypes in one state."""
+        """Memberships, default share, distances and reach in one state."""
         rows, is_batch = rows_of(observation, self.observation_shape, self.feature_names)
         if is_batch:
             raise InputError(
@@ -141,18 +144,19 @@ class Mixture(Policy):
                 f"not a batch of {len(rows)}"
             )
         membership = self.memberships(rows)[0]
-        distances = np.sqrt(self.squared_distances(rows)[0])
-        order = np.argsort(-membership, kind="stable")
-        nearest = int(np.argmin(distances))
-        difference = rows[0] - self.prototypes[nearest]
+        distances = np.sqrt(self.temperature * self.squared_distances(rows)[0])
+        order = np.argsort(-membership, kind="stable").tolist()
+        reach = [np.sqrt(np.log(w)) if w > 1 else None for w in self.weights]
+        difference = rows[0] - self.prototypes[order[0]] if order else np.zeros_like(rows[0])
         by_size = np.argsort(-np.abs(difference / self.closeness_scale), kind="stable")
         return Explanation(
             action=np.clip(self.means(rows)[0], self.action_low, self.action_high),
-            experts=tuple(int(k) for k in order),
+            experts=tuple(order),
             memberships=tuple(float(membership[k]) for k in order),
             default_share=float(1.0 - membership.sum()),
             distances=tuple(float(distances[k]) for k in order),
-            nearest=nearest,
+            reach=tuple(None if reach[k] is None else float(reach[k]) for k in order),
             differences=tuple((self.feature_names[i], float(difference[i])) for i in by_size),
+            nearest=int(np.argmin(distances)) if order else 0,
             labels=self.labels,
         )

@@ -1,6 +1,6 @@
 """From the learner's policy to the one that acts: units, names, origins of prototypes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from moie.learn.learner import Report
 from moie.policy.base import Origin, Policy
 from moie.policy.baselines import Linear, Network
 from moie.policy.mixture import Mixture
+from moie.policy.visited import Visited, visited_in
 from moie.rollout.episode import Episode, Steps
 from moie.rollout.scaling import Scaling
 from moie.runs.config import RunConfig
@@ -131,3 +132,17 @@ def deploy(
         if report.rows is not None:
             parts |= _visited(before, report, visit)
     return replace(before, **parts)
+
+
+def visited_by(policy: Mixture, episodes: Sequence[Episode]) -> Visited:
+    """States of episodes with mean actions."""
+    states = [episode.observations[:-1] for episode in episodes]
+    memberships = [policy.memberships(some) for some in states]
+    return visited_in(states, memberships, episodes[0].job.run_seed)
+
+
+def with_visited(policy: Policy, episodes: Sequence[Episode]) -> Policy:
+    """A mixture with states of its episodes with mean actions; any other policy as it is."""
+    if not isinstance(policy, Mixture):
+        return policy
+    return replace(policy, visited=visited_by(policy, episodes))

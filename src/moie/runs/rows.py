@@ -20,6 +20,7 @@ from moie.policy.truth import attention, largest_action
 from moie.rollout.episode import Episode, Job
 from moie.rollout.pool import Pool
 from moie.runs.config import RunConfig
+from moie.runs.deployment import with_visited
 from moie.runs.disk.metrics import Row
 from moie.runs.evaluation import evaluation_jobs
 
@@ -89,6 +90,9 @@ class Entry:
     row: Row | None = None
     evaluation: Row = field(default_factory=dict)
     """Numbers of the evaluation; they become part of the row."""
+    is_final: bool = False
+    measured: Policy | None = None
+    """The final policy with the states that it visited, once it was evaluated."""
 
     @property
     def all_jobs(self) -> list[Job]:
@@ -107,9 +111,15 @@ class Backlog:
         self._config, self._longest, self._pool = config, longest, pool
         self._entries: deque[Entry] = deque()
 
-    def begin(self, iteration: int, policy: Policy | None, row: Row | None = None) -> Entry:
+    def begin(
+        self,
+        iteration: int,
+        policy: Policy | None,
+        row: Row | None = None,
+        is_final: bool = False,
+    ) -> Entry:
         """Add an iteration, with the policy to evaluate, if any."""
-        entry = Entry(policy, {}, row)
+        entry = Entry(policy, {}, row, is_final=is_final)
         if policy is not None:
             count = self._config.evaluation.evaluation_episodes
             seed, is_raw = self._config.seed, self._config.actions == "raw"
@@ -142,5 +152,8 @@ class Backlog:
         """Wait for an entry's evaluation."""
         discount = self._config.learner.critic.discount
         for kind, jobs in entry.jobs.items():
-            entry.evaluation |= episode_numbers(self._pool.collect(jobs), discount, kind)
+            episodes = self._pool.collect(jobs)
+            entry.evaluation |= episode_numbers(episodes, discount, kind)
+            if kind == "mean" and entry.is_final and entry.policy is not None:
+                entry.measured = with_visited(entry.policy, episodes)
         entry.policy, entry.jobs = None, {}

@@ -75,12 +75,12 @@ class Training:
         self.state = checkpoint.from_arrays(self.state, last.learner)
         self.policy, self.waiting = last.policy, last.waiting
         self.counters = self._saved = last.counters
-        self.run.write_policy(last.policy)  # the process may have been killed between the two
 
     def is_complete(self) -> bool:
         """Whether all iterations are learned and the result is measured."""
         rows = metrics.read(self.run.metrics_file).rows
         done = self.counters.iteration >= self.config.iterations
+        done &= self.run.policy_file.exists()
         return done and bool(rows) and rows[-1]["iteration"] >= self.config.iterations
 
     def go(self) -> None:
@@ -91,6 +91,8 @@ class Training:
         remove_leftovers(run.path)
         remove_leftovers(run.checkpoints)
         run.fault_file.unlink(missing_ok=True)
+        if first:
+            run.bring_policy(self.policy)  # an earlier process may have ended just before it did
         spec, limits = specs.pack(config.task), (machinery.workers, machinery.worker_timeout)
         try:
             with (
@@ -141,8 +143,10 @@ class Training:
                 self.machinery.tell(row)
             self._save_aside(session).result()
             row = {"iteration": self.counters.iteration, "steps": self.counters.steps}
-            backlog.begin(self.counters.iteration, self.policy, row)
+            final = backlog.begin(self.counters.iteration, self.policy, row, is_final=True)
             backlog.wait()
+            if final.measured is not None:
+                self.run.write_policy(final.measured)
         except Exception:  # Stopped, a fault, or a mistake in a callback
             self._save_aside(session).result()
             for row, _ in self.waiting:  # not complete, but better than none; a resume mends them

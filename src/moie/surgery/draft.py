@@ -57,6 +57,7 @@ def built(draft: Draft, original: Mixture) -> Mixture:
         labels=draft.labels if any(draft.labels) else (),
         edits=(*kept_edits(original.edits, draft.sources), *records),
         trained=_trained(original, draft.sources),
+        visited=None if original.visited is None else original.visited.changed(),
     )
 
 

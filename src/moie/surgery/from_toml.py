@@ -1,5 +1,6 @@
 """The draft in a TOML file that a person has edited, or all that is wrong with it, line by line."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +56,10 @@ def _draft(content: dict[str, Any], original: Mixture, values: Values) -> Draft 
         ones = np.ones(len(features))
         metric = values.row(content["metric"], features, ("metric",), "metric", ones)
     blocks = values.tables(content.get("expert", []), ("expert",), "expert")
-    experts = [_expert(block, number, original, values) for number, block in blocks.items()]
+    found = [(n, _expert(block, n, original, values)) for n, block in blocks.items()]
+    # By their ids, those that are new last: the order of the blocks has no meaning.
+    found.sort(key=lambda one: math.inf if one[1].source is None else one[1].source)
+    numbers, experts = [n for n, _ in found], [expert for _, expert in found]
     if not experts:
         values.add(("expert",), "there is no expert, expected at least one: [[expert]]")
         return None
@@ -72,7 +76,7 @@ def _draft(content: dict[str, Any], original: Mixture, values: Values) -> Draft 
     )
     names = {"metric": features, "prototype": features, "action": joints}
     for mistake in mistakes(draft, original):
-        values.add(_path(mistake.place, list(blocks), names), mistake.said)
+        values.add(_path(mistake.place, numbers, names), mistake.said)
     return draft
 
 

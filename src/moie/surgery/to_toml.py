@@ -6,14 +6,16 @@ import json
 from collections.abc import Iterable, Sequence
 
 from moie.errors import InputError
-from moie.explanation.program import origin_said
+from moie.explanation.program import origin_said, use_said
 from moie.policy import file as policy_file
 from moie.policy.base import Array, Policy
 from moie.policy.mixture import Mixture
+from moie.policy.reading import Reading
 from moie.terminal import printable
 
 HOW = """\
 # Change numbers and labels as you like, and read the file back with: moie edit RUN FILE
+# Experts come in order of use. Where a block stands does not matter: its id says which it is.
 # An expert is deleted with its whole block. One without an id is made by hand: it needs a weight,
 # a prototype and an action. Whatever stays as it is keeps its bytes and its origin."""
 
@@ -74,11 +76,12 @@ def to_toml(policy: Mixture) -> str:
         lines += _table(policy.feature_names, policy.metric, nothing)
     bounds = zip(policy.action_low.tolist(), policy.action_high.tolist(), strict=True)
     ranges = [f"from {low:g} to {high:g}" for low, high in bounds]
-    for k in range(policy.n_experts):
-        use = f"leads {policy.lead[k]:.0%}, membership {policy.share[k]:.1%}"
+    reading = Reading(policy)
+    for k in reading.order:
+        use = use_said(reading, k)
         lines += [
             "",
-            f"[[expert]]  # {use}, {origin_said(policy, k)}",
+            f"[[expert]]  # {f'{use}, ' if use else ''}{origin_said(policy, k)}",
             f"id = {k}",
             f"label = {quoted(policy.labels[k] if policy.labels else '')}",
             f"weight = {float(policy.weights[k])!r}",

@@ -65,14 +65,13 @@ class Acting:
         """Why it does what in a state; experts by their ids."""
         why = self.policy.explain(state.reshape(self.policy.observation_shape))
         ids = [self.ids[k] for k in why.experts]
-        is_led = why.memberships[0] >= why.default_share
         return {
             "memberships": _by_key(ids, why.memberships),
             "default": why.default_share,
             "action": why.action.tolist(),
             "distances": _by_key(ids, why.distances),
-            "nearest": self.ids[why.nearest],
-            "leader": ids[0] if is_led else DEFAULT,
+            "reach": {str(k): reach for k, reach in zip(ids, why.reach, strict=True)},
+            "leader": DEFAULT if why.leader is None else self.ids[why.leader],
         }
 
 

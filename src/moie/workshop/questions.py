@@ -9,6 +9,7 @@ import numpy as np
 from moie.errors import InputError
 from moie.policy.base import Array
 from moie.policy.mixture import Mixture
+from moie.policy.reading import leaders, shares
 from moie.workshop.live import DEFAULT, Acting
 
 POINTS = 200
@@ -53,14 +54,6 @@ def checked_state(policy: Mixture, state: list[float]) -> Array:
     return np.array(state, dtype=np.float64)
 
 
-def _leaders(policy: Mixture, states: Array) -> tuple[np.ndarray, Array]:
-    """The leading expert of each state, K for the default, and its share."""
-    memberships = policy.memberships(states)
-    default = 1.0 - memberships.sum(axis=1, keepdims=True)
-    shares = np.concatenate([memberships, default], axis=1)
-    return shares.argmax(axis=1), shares.max(axis=1)
-
-
 def what_if(acting: Acting, visited: Visited, state: Array) -> dict[str, Any]:
     """All about a state: who acts, and who would if one feature were another."""
     ranges, policy = visited.ranges(state), acting.policy
@@ -68,10 +61,10 @@ def what_if(acting: Acting, visited: Visited, state: Array) -> dict[str, Any]:
     states = np.broadcast_to(state, (len(state), POINTS, len(state))).copy()
     for j in range(len(state)):
         states[j, :, j] = points[:, j]
-    leaders, _ = _leaders(policy, states.reshape(-1, len(state)))
+    leading = leaders(policy, states.reshape(-1, len(state)))
     ids = (*acting.ids, DEFAULT)
     profiles = [
-        _segments(points[:, j], leaders[j * POINTS : (j + 1) * POINTS], ids)
+        _segments(points[:, j], leading[j * POINTS : (j + 1) * POINTS], ids)
         for j in range(len(state))
     ]
     names = {
@@ -128,8 +121,9 @@ def leader_map(acting: Acting, visited: Visited, state: Array, x: int, y: int) -
     down = np.linspace(ranges[y, 1], ranges[y, 0], HEIGHT)
     states = np.broadcast_to(state, (HEIGHT, WIDTH, n)).copy()
     states[:, :, x], states[:, :, y] = across[None, :], down[:, None]
-    leaders, shares = _leaders(policy, states.reshape(-1, n))
-    told = np.where(leaders == policy.n_experts, NO_EXPERT, leaders).astype(np.uint8)
+    parts = shares(policy, states.reshape(-1, n))
+    leading, most = parts.argmax(axis=1), parts.max(axis=1)
+    told = np.where(leading == policy.n_experts, NO_EXPERT, leading).astype(np.uint8)
     return {
         "type": "map",
         "x": x,
@@ -139,7 +133,7 @@ def leader_map(acting: Acting, visited: Visited, state: Array, x: int, y: int) -
         "width": WIDTH,
         "height": HEIGHT,
         "leaders": base64.b64encode(told.tobytes()).decode(),
-        "shares": base64.b64encode(np.rint(255 * shares).astype(np.uint8).tobytes()).decode(),
+        "shares": base64.b64encode(np.rint(255 * most).astype(np.uint8).tobytes()).decode(),
         "ids": list(acting.ids),
         "state": state.tolist(),
         "prototypes": {

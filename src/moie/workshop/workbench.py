@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from moie.errors import InputError, require
-from moie.explanation.program import origin_said
+from moie.explanation.program import origin_said, use_said
 from moie.policy.base import Array
 from moie.policy.handwork import Record, listed, named
 from moie.policy.mixture import Mixture
+from moie.policy.reading import Reading
 from moie.present.style import PALETTE, REST
 from moie.surgery.changes import changes
 from moie.surgery.draft import Draft, built, problems
@@ -57,8 +58,8 @@ class Workbench:
         self._undo: list[Past] = []
         self._redo: list[Past] = []
         self._held: tuple[Any, ...] | None = None  # the part that a slider holds
-        order = np.argsort(-original.share, kind="stable").tolist()
-        self._rank = {k: rank for rank, k in enumerate(order)}
+        self._reading = Reading(original)
+        self._rank = {k: rank for rank, k in enumerate(self._reading.order)}
         self._saved = self._acting_parts()
         self._build()
 
@@ -260,11 +261,17 @@ class Workbench:
             "prototype": draft.prototypes[i].tolist(),
             "action": draft.actions[i].tolist(),
             "origin": origin,
+            "use": "" if source is None else use_said(self._reading, source),
             "changed": sorted(changed | set(earlier)),
             "muted": k in self.muted,
             "solo": k == self.solo,
             "silent": k in self.silent,
         }
+
+    def _in_order(self) -> list[int]:
+        """The experts in order of use, as `moie show` has them; those that were added come last."""
+        rank = [self._rank.get(k, len(self._rank) + k) for k in self.now.ids]
+        return sorted(range(len(rank)), key=rank.__getitem__)
 
     def _listed(self, records: list[Record]) -> list[str]:
         """Changes in sentences, about experts by their ids."""
@@ -288,7 +295,7 @@ class Workbench:
             "temperature": draft.temperature,
             "metric": factors(draft.metric, n).tolist(),
             "radii": self.policy.radii.tolist(),
-            "experts": [self._expert(i, records) for i in range(len(self.now.ids))],
+            "experts": [self._expert(i, records) for i in self._in_order()],
             "original": {
                 "temperature": original.temperature,
                 "metric": factors(original.metric, n).tolist(),

@@ -12,18 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moie.explanation.facts import schema
-from moie.explanation.facts.cycle import Cycle, activity, find_cycle
 from moie.explanation.facts.schema import Behaviour, Kind
 from moie.explanation.program import by_metric
 from moie.policy.base import Array
+from moie.policy.cycle import Cycle, activity, find_cycle
 from moie.policy.mixture import Mixture
+from moie.policy.reading import Reading, leaders
 from moie.policy.truth import TOLERANCE
 from moie.rollout.episode import Episode
 from moie.runs.evaluation import standard_error
 from moie.runs.truth import Raw, Truth
 
-UNFAMILIAR = 0.5  # default share from which on a state counts as unfamiliar ground
-MOMENTS = 8  # unfamiliar moments in the facts
+HALF = 0.5  # default share from which on the default leads for certain
+MOMENTS = 8  # moments of the largest default share in the facts
 ORIGIN = ("iteration", "episode", "step", "seed")  # facts about the visit of a prototype
 LISTED = (
     *("temperature", "metric", "radii", "feature_names", "action_names"),
@@ -41,7 +42,7 @@ class Visited:
         self.states = np.concatenate([e.observations[:-1] for e in episodes])  # (N, d)
         self.memberships = policy.memberships(self.states)  # (N, K)
         self.default = 1.0 - self.memberships.sum(axis=1)
-        self.leader = np.argmax(self.memberships, axis=1)  # the expert that counts the most
+        self.leader = leaders(policy, self.states)  # K is the default
         self.episode = np.repeat(np.arange(len(episodes)), lengths)
         self.step = np.concatenate([np.arange(n) for n in lengths])
 
@@ -139,15 +140,15 @@ def raw_facts(raw: Raw) -> dict[str, Any]:
 
 
 def _experts(policy: Mixture, visited: Visited, cycle: Cycle | None) -> list[schema.Expert]:
-    """The experts in order of use: by the share of steps they lead, then by membership."""
-    share = visited.memberships.mean(axis=0)
-    lead = np.bincount(visited.leader, minlength=policy.n_experts)
-    order = np.lexsort((-share, -lead)).tolist()
-    return [_expert(policy, visited, cycle, k) for k in order]
+    """The experts in order of use, as `moie show` has them."""
+    reading = Reading(policy)
+    return [_expert(reading, visited, cycle, k) for k in reading.order]
 
 
-def _expert(policy: Mixture, visited: Visited, cycle: Cycle | None, k: int) -> schema.Expert:
+def _expert(reading: Reading, visited: Visited, cycle: Cycle | None, k: int) -> schema.Expert:
+    policy = reading.policy
     membership, leads, origin = visited.memberships[:, k], visited.leader == k, policy.origins[k]
+    assert reading.leads is not None
     parts = visited.by_episode(leads)
     lengths = [len(list(some)) for part in parts for is_led, some in groupby(part) if is_led]
     phase, concentration = (
@@ -163,8 +164,11 @@ def _expert(policy: Mixture, visited: Visited, cycle: Cycle | None, k: int) -> s
         "weight": float(policy.weights[k]),
         "prototype": policy.prototypes[k].tolist(),
         "action": policy.actions[k].tolist(),
-        "share": float(membership.mean()),
-        "lead": float(leads.mean()),
+        "share": float(reading.share[k]),
+        "lead": float(reading.leads[k]),
+        "can_lead": bool(reading.can_lead[k]),
+        "reach": None if np.isnan(reading.reach[k]) else float(reading.reach[k]),
+        "most": float(reading.most[k]),
         "peak": float(membership.max()),
         "stretch": float(np.mean(lengths)) if lengths else 0.0,
         "phase": phase,
@@ -198,14 +202,16 @@ def _overlap(activations: Array) -> Array:
 
 
 def _default(policy: Mixture, visited: Visited) -> schema.Default:
-    default = visited.default
+    default, reading = visited.default, Reading(policy)
+    assert reading.leads is not None
     width = -(-max(e.length for e in visited.episodes) // CURVE)
     bins = visited.step // width
     curve = np.bincount(bins, weights=default) / np.bincount(bins)
     return {
-        "share": float(default.mean()),
-        "unfamiliar": float((default >= UNFAMILIAR).mean()),
-        "threshold": UNFAMILIAR,
+        "share": 1.0 - float(reading.share.sum()),
+        "lead": float(reading.leads[-1]),
+        "half": float((default >= HALF).mean()),
+        "threshold": HALF,
         "curve_step": width,
         "curve": curve.tolist(),
         "curve_episodes": [
@@ -216,7 +222,7 @@ def _default(policy: Mixture, visited: Visited) -> schema.Default:
 
 
 def _moments(policy: Mixture, visited: Visited, default: Array) -> list[schema.Moment]:
-    """The most unfamiliar moments, no two within fifty steps of one episode."""
+    """The moments with the largest default share, no two within fifty steps of one episode."""
     moments: list[schema.Moment] = []
     for row in np.argsort(-default, kind="stable"):
         episode, step = int(visited.episode[row]), int(visited.step[row])
@@ -228,8 +234,9 @@ def _moments(policy: Mixture, visited: Visited, default: Array) -> list[schema.M
                 "episode": episode,
                 "step": step,
                 "default": float(default[row]),
-                "nearest": why.nearest,
-                "distance": why.distances[why.experts.index(why.nearest)],
+                "strongest": why.experts[0],
+                "distance": why.distances[0],
+                "reach": why.reach[0],
                 "differences": list(why.differences[:3]),
             }
         )
@@ -279,7 +286,9 @@ def _shown(policy: Mixture, visited: Visited) -> schema.Shown:
     number = int(np.argsort(returns, kind="stable")[(len(returns) - 1) // 2])
     episode = visited.episodes[number]
     memberships = visited.by_episode(visited.memberships)[number]
-    distances = np.sqrt(policy.squared_distances(episode.observations[:-1]))
+    states = episode.observations[:-1]
+    distances = np.sqrt(policy.temperature * policy.squared_distances(states))
+    strongest = np.argmax(memberships, axis=1)
     return {
         "episode": number,
         "seed": episode.job.seed,
@@ -288,7 +297,7 @@ def _shown(policy: Mixture, visited: Visited) -> schema.Shown:
         "rewards": episode.rewards.round(4).tolist(),
         "actions": episode.given(policy).astype(float).round(4).tolist(),
         "memberships": [[float(f"{x:.6g}") for x in row] for row in memberships],
-        "leader": np.argmax(memberships, axis=1).tolist(),
-        "nearest": np.argmin(distances, axis=1).tolist(),
-        "nearest_distance": np.min(distances, axis=1).round(4).tolist(),
+        "leader": leaders(policy, states).tolist(),
+        "strongest": strongest.tolist(),
+        "distance": distances[np.arange(len(states)), strongest].round(4).tolist(),
     }

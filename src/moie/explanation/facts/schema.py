@@ -7,7 +7,7 @@ is not finite. Parts without a type of their own are spelled out where they are 
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from moie.explanation.facts.cycle import Cycle
+from moie.policy.cycle import Cycle
 
 Kind = Literal["sampled", "mean"]  # kinds of actions
 Return = TypedDict("Return", {"return": float})  # a return: the class syntax has no such field
@@ -38,8 +38,11 @@ class Expert(TypedDict):
     weight: float
     prototype: list[float]
     action: list[float]
-    share: float  # mean membership
-    lead: float  # share of the states in which no other expert's membership is larger
+    share: float  # mean membership, over the states that the policy file holds
+    lead: float  # share of these states in which it leads: no part's membership is larger
+    can_lead: bool  # whether it leads anywhere at all
+    reach: float | None  # the distance, in radii, at which it is as strong as the default
+    most: float  # the largest membership that it can have anywhere
     peak: float  # largest membership
     stretch: float  # mean number of steps for which it leads without a break
     phase: float | None  # the phase of the cycle around which it is active
@@ -53,18 +56,21 @@ class Expert(TypedDict):
 
 
 class Moment(Place):
-    """A visited state far from every prototype."""
+    """A visited state with a large default share, and the strongest expert in it; `distance`: from
+    its prototype, in radii."""
 
     default: float
-    nearest: int
-    differences: list[tuple[str, float]]  # the features that differ most from the nearest prototype
+    strongest: int
+    reach: float | None  # of this expert
+    differences: list[tuple[str, float]]  # the features that differ most from its prototype
 
 
 class Default(TypedDict):
     """How much is left to the default action, over time."""
 
     share: float
-    unfamiliar: float  # share of the states in which it has the threshold or more
+    lead: float  # share of the states that the policy file holds in which it leads
+    half: float  # share of the states in which it has the threshold or more
     threshold: float
     curve_step: int  # steps from one point of the curve to the next
     curve: list[float]
@@ -92,9 +98,9 @@ class Shown(Return):
     rewards: list[float]
     actions: list[list[float]]
     memberships: list[list[float]]
-    leader: list[int]
-    nearest: list[int]
-    nearest_distance: list[float]
+    leader: list[int]  # the number of experts stands for the default
+    strongest: list[int]  # of the experts
+    distance: list[float]  # from the prototype of the strongest expert, in radii
 
 
 class Losses(Return):

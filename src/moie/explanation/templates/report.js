@@ -2,8 +2,8 @@
 (() => {
   const data = JSON.parse(document.getElementById("facts").textContent);
   const $ = (id) => document.getElementById(id);
-  const { shown, policy, colours, experts, order, fps, video, columns, perSheet } = data;
-  const { memberships, leader, nearest, actions, nearest_distance: distance } = shown;
+  const { shown, policy, colours, experts, order, reach, fps, video, columns, perSheet } = data;
+  const { memberships, leader, strongest, actions, distance } = shown;
   const { action_names: names, action_low: low, action_high: high } = policy;
   const last = memberships.length - 1;
   const percent = (x) => (100 * x).toFixed(1) + "%";
@@ -78,13 +78,13 @@
       row.fill.style.cssText = `left:${100 * Math.min(zero, at)}%;width:${100 * Math.abs(at - zero)}%;background:var(--soft)`;
       row.value.textContent = actions[step][i].toFixed(2);
     });
-    const k = leader[step];
-    said = rest > now[k] ? `default, then ${experts[k]}` : `${experts[k]} leads`;
+    const k = strongest[step];
+    said = leader[step] === k ? `${experts[k]} leads` : `default leads, then ${experts[k]}`;
     $("now-step").textContent = step;
     $("now-leader").textContent = said;
     $("now-swatch").style.background = colours[k];
     $("now-leader").dataset.expert = k;
-    $("now-nearest").textContent = `nearest prototype: ${experts[nearest[step]]}, ${distance[step].toFixed(2)} away`;
+    $("now-away").textContent = `${experts[k]}: ${distance[step].toFixed(2)}${reach[k] === null ? "" : ` of ${reach[k].toFixed(2)}`} radii away`;
   };
 
   const show = (to) => {

@@ -8,7 +8,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from moie.files import (
 )
 from moie.policy import file as policy_file
 from moie.policy.base import Policy
+from moie.policy.mixture import Mixture
 from moie.runs.config import RunConfig, from_json, to_json
 from moie.zoo import catalogue as zoo
 
@@ -171,6 +172,17 @@ class RunDirectory:
         content = policy_file.to_bytes(policy)
         if not self.policy_file.is_file() or self.policy_file.read_bytes() != content:
             write_bytes(self.policy_file, content)
+
+    def bring_policy(self, policy: Policy) -> None:
+        """Write the policy of a checkpoint, unless the policy file holds it, be it with the states
+        that it visited afterwards."""
+        with contextlib.suppress(InputError):
+            there = policy_file.load_file(self.policy_file)
+            if isinstance(there, Mixture):
+                there = replace(there, visited=None)
+            if policy_file.to_bytes(there) == policy_file.to_bytes(policy):
+                return
+        self.write_policy(policy)
 
     def changed_versions(self) -> list[str]:
         """Packages that have another version now, or are gone: bits may differ from here on."""

@@ -37,7 +37,7 @@ export const memberBars = (box, attribute) => {
       paint(fill, "background-color", id < 0 ? "var(--soft)" : colour(id));
     }
   };
-  const show = ({ memberships, default: rest, distances, nearest, leader }) => {
+  const show = ({ memberships, default: rest, distances, leader }) => {
     for (const [key, { node, fill, numbers }] of rows) {
       const id = key === "default" ? -1 : Number(key);
       const share = id < 0 ? rest : memberships[key];
@@ -47,7 +47,6 @@ export const memberBars = (box, attribute) => {
       write(numbers[0], percent(share));
       write(numbers[1], id < 0 || distances?.[key] === undefined ? "" : brief(distances[key]));
       node.classList.toggle("leads", id === leader);
-      node.classList.toggle("nearest", id >= 0 && id === nearest);
     }
   };
   return { arrange, show };

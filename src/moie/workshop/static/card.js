@@ -85,9 +85,9 @@ const prototypeList = (id) => {
 };
 
 /** Notes on an expert, in words: where it comes from, what a hand has set, what cannot be carried out as written. */
-const remarks = ({ origin, changed, action }) => {
+const remarks = ({ origin, use, changed, action }) => {
   const { low, high } = studio.hello;
-  const isAdded = changed.includes("added"), said = isAdded ? ["added by hand"] : [origin];
+  const isAdded = changed.includes("added"), said = isAdded ? ["added by hand"] : [use, origin].filter(Boolean);
   if (!isAdded && changed.length) said.push(`set by hand: ${changed.join(", ")}`);
   if (action.some((value, j) => value < low[j] || value > high[j])) said.push("its action lies outside the range and is cut off at the end");
   return said.join(" · ");

@@ -17,6 +17,14 @@ export const leading = ({ leader, memberships }) => {
   return leader >= 0 ? `${name(leader)} leads` : `default leads, then ${name(Number(first[0]))}`;
 };
 
+/** How far the strongest expert's prototype is, and how far away it is as strong as the default. */
+const reaching = ({ memberships, distances, reach }) => {
+  const first = Object.entries(memberships).sort((a, b) => b[1] - a[1])[0];
+  if (!first) return "";
+  const [id] = first, most = reach[id];
+  return `${short(Number(id))}: ${brief(distances[id])}${most === null ? "" : ` of ${brief(most)}`} radii away`;
+};
+
 const draw = (bitmap) => {
   const canvas = $("screen");
   if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
@@ -39,8 +47,7 @@ const sayPush = ({ pushed, trail }) => {
 const describe = (frame) => {
   write($("lead"), leading(frame));
   paint($("lead-swatch"), "background-color", frame.leader < 0 ? "var(--default)" : colour(frame.leader));
-  const away = frame.distances[frame.nearest];
-  write($("nearest"), away === undefined ? "" : `nearest: ${short(frame.nearest)}, ${brief(away)} away`);
+  write($("reach"), reaching(frame));
   write($("return"), frame.return.toFixed(1));
   mark($("return"), "data-value", frame.return);
   write($("at-step"), String(frame.step));
