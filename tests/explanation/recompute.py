@@ -360,8 +360,11 @@ def pruning(policy: Any, given: dict[str, Any], seed: int, n: int, states: Any) 
     margin, most = max(given["loss"], 0.01), given["most_episodes"]
     counts = [n]
     while counts[-1] < most:
-        counts.append(min(most, math.ceil(1.5 * counts[-1])))
-    everyone, whole_weights = policies[0]
+        counts.append(min(most, math.ceil(1.25 * counts[-1])))
+    earned = {
+        kind: [returns(policy, *reversed(one), kind, seed, most) for one in policies]
+        for kind in KINDS
+    }
     chosen, is_over, played = 0, False, dict.fromkeys(KINDS, n)
     for i, row in enumerate(curve[1:], start=1):
         if row["bound"] <= 0.01:
@@ -372,8 +375,7 @@ def pruning(policy: Any, given: dict[str, Any], seed: int, n: int, states: Any) 
             for count in counts[:1] if is_over else counts:
                 for kind in KINDS:
                     if row.get(kind, {"verdict": "undecided"})["verdict"] == "undecided":
-                        whole = earned(policy, whole_weights, everyone, kind, seed, 1, count)
-                        some = earned(policy, policies[i][1], policies[i][0], kind, seed, 1, count)
+                        whole, some = (earned[kind][j][:count] for j in (0, i))
                         row[kind] = compared(some, whole, margin)
                         played[kind] = max(played[kind], count)
                 verdicts = {row[kind]["verdict"] for kind in KINDS}
@@ -387,7 +389,7 @@ def pruning(policy: Any, given: dict[str, Any], seed: int, n: int, states: Any) 
             is_over = is_over or row["answer"] != "enough"
         chosen = chosen if is_over else i
     for kind in KINDS:
-        whole = earned(policy, whole_weights, everyone, kind, seed, 1, played[kind])
+        whole = earned[kind][0][: played[kind]]
         curve[0][kind] = compared(whole, whole, margin)
     d, a, size = policy.prototypes.shape[1], policy.actions.shape[1], len(policies[chosen][0])
     return {
@@ -438,32 +440,32 @@ def highest(policy: Any, weights: Any, kept: list[int], k: int) -> float:
     return best
 
 
-def earned(policy, weights, kept, kind, seed, number, n) -> list[float]:
-    """Returns of the first episodes of a series."""
-    return [e["rewards"].sum() for e in series(policy, weights, kept, kind, seed, number, n)[1]]
+def returns(policy, weights, kept, kind, seed, n) -> list[float]:
+    """Returns of the first episodes with seeds of comparisons."""
+    return [e["rewards"].sum() for e in series(policy, weights, kept, kind, seed, 1, n)[1]]
 
 
-def compared(returns: list[float], whole: list[float], margin: float) -> dict[str, Any]:
+def compared(some: list[float], whole: list[float], margin: float) -> dict[str, Any]:
     """A smaller policy's losses, and the wagers on them, pair by pair."""
-    lost = np.array(whole) - np.array(returns)
+    lost = np.array(whole) - np.array(some)
     allowed = margin * abs(np.mean(whole))
-    goals = {"enough": [1.0] * 4, "not enough": [1.0] * 4}
+    goals = {"enough": [1.0] * 2, "not enough": [1.0] * 2}
     low = high = 0.0
     verdict = "undecided"
-    for before, after in zip(whole, returns, strict=True):
+    for pair, (before, after) in enumerate(zip(whole, some, strict=True)):
         for name, sign in (("enough", 1), ("not enough", -1)):
-            for i, stake in enumerate((1.0, 0.5, 0.25, 0.125)):
+            for i, stake in enumerate((0.5, 0.25)):
                 spare = margin * math.copysign(1, np.mean(whole)) * before - before + after
-                if high > low:
-                    share = spare / (high - low) / (1 + margin)
+                if high > low and pair >= 20:
+                    share = spare / (high - low)
                     goals[name][i] *= max(0.0, 1 + sign * stake * share)
             if verdict == "undecided" and np.mean(goals[name]) >= 20:
                 verdict = name
         low, high = min(low, before, after), max(high, before, after)
     return {
-        "return": np.mean(returns),
-        "error": error(returns),
-        "episodes": len(returns),
+        "return": np.mean(some),
+        "error": error(some),
+        "episodes": len(some),
         "loss": lost.mean(),
         "loss_error": error(lost),
         "allowed": allowed,

@@ -187,7 +187,7 @@ def test_the_search_ends_at_the_first_that_is_not_good_enough() -> None:
     assert found["n_experts"] == 3
     # What is not tried is measured for the curve alone; what is clear takes few episodes.
     assert sum(count for n, _, _, count in calls if n == 1) == 2 * 6
-    assert sum(count for n, _, _, count in calls if n == 2) < 100
+    assert sum(count for n, _, _, count in calls if n == 2) < 150
     assert found["curve"][1]["mean"]["verdict"] == "enough"
 
 

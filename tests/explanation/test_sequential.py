@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from moie.explanation.sequential import CHANCE, MARGIN, capitals, sizes, verdict
+from moie.explanation.sequential import CHANCE, MARGIN, SHOWN, capitals, sizes, verdict
+from tests.explanation import recompute
 
-LOSS, CASES, LONGEST = 0.05, 400, 600
+LOSS, CASES, LONGEST = 0.05, 400, 1000
 MOST_WRONG = CHANCE + 3 * (CHANCE * (1 - CHANCE) / CASES) ** 0.5
 """A share of wrong verdicts that chance alone exceeds in one of a thousand tests."""
 
@@ -60,7 +61,7 @@ def test_few_episodes_without_a_fall_prove_nothing() -> None:
     rng = np.random.default_rng(0)
     returns = rng.normal(1800, 1, 50)
     assert verdict(returns, returns, LOSS) == "undecided"
-    returns = rng.normal(1800, 1, 120)
+    returns = rng.normal(1800, 1, 200)
     assert verdict(returns, returns, LOSS) == "enough"
     assert verdict(0.5 * returns, returns, LOSS) == "not enough"
 
@@ -75,13 +76,15 @@ def test_a_verdict_stays_when_more_episodes_follow() -> None:
 
 
 def test_a_stake_depends_on_earlier_pairs_only() -> None:
-    """The first pair wins and loses nothing, since nothing is known of the range; then a stake is
-    a share of the range so far, so a pair that loses all of it takes the largest stake away."""
-    enough, short = capitals([10.0, 0.0, 0.0], [10.0, 10.0, 10.0], 0.0)
-    np.testing.assert_allclose(
-        enough, [1, (0 + 0.5 + 0.75 + 0.875) / 4, (0.25 + 0.5625 + 0.765625) / 4]
-    )
-    np.testing.assert_allclose(short[:2], [1, (2 + 1.5 + 1.25 + 1.125) / 4])
+    """The first pairs show the range and win and lose nothing; then the stakes are a half and a
+    quarter of what a loss of the range so far would take."""
+    whole = [10.0] * (SHOWN + 2)
+    enough, short = capitals([10.0] * SHOWN + [0.0, 0.0], whole, 0.0)
+    np.testing.assert_array_equal(enough[:SHOWN], 1.0)
+    np.testing.assert_allclose(enough[SHOWN:], [(0.5 + 0.75) / 2, (0.25 + 0.5625) / 2])
+    np.testing.assert_allclose(short[SHOWN:], [(1.5 + 1.25) / 2, (2.25 + 1.5625) / 2])
+    more, _ = capitals([10.0] * SHOWN + [40.0, 40.0], whole, 0.0)
+    np.testing.assert_allclose(more[SHOWN:], [(2.5 + 1.75) / 2, (2.5 * 1.375 + 1.75 * 1.1875) / 2])
 
 
 def test_no_loss_at_all_means_a_loss_that_can_be_told_apart() -> None:
@@ -96,6 +99,14 @@ def test_returns_of_nothing_decide_nothing() -> None:
 
 
 def test_sizes_grow_up_to_the_limit() -> None:
-    assert sizes(10, 60) == [10, 15, 23, 35, 53, 60]
+    assert sizes(10, 30) == [10, 13, 17, 22, 28, 30]
     assert sizes(10, 10) == [10]
-    assert sizes(2, 6) == [2, 3, 5, 6]
+    assert sizes(2, 6) == [2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_verdicts_agree_with_wagers_that_are_kept_pair_by_pair(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    whole, other = (walker(rng, falls)[:200] for falls in rng.uniform(0, 0.6, 2))
+    known = recompute.compared(list(other), list(whole), LOSS)
+    assert verdict(other, whole, LOSS) == known["verdict"]

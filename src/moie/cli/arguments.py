@@ -134,7 +134,7 @@ class Explain(WithTask):
     """Random seed of the episodes."""
     loss: float = 0.05
     """Fraction of the return that pruning may cost."""
-    most_episodes: int = 1000
+    most_episodes: int = 2000
     """Pruning gives up on a comparison after so many episodes of each kind."""
     pruning: bool = True
     """Look for the smallest policy that is good enough."""
@@ -155,7 +155,7 @@ class Prune(WithTask):
     episodes: int = 10
     """Episodes with sampled actions, and as many with mean actions, that show which states the
     policy visits; each comparison begins with as many others."""
-    most_episodes: int = 1000
+    most_episodes: int = 2000
     """Most episodes of each kind in a comparison; without a verdict by then it is undecided, and
     the search ends."""
     seed: int = 2_000_000

@@ -53,7 +53,7 @@ class Settings:
     """The user's choices for an explanation."""
 
     episodes: int = 10
-    most_episodes: int = 1000
+    most_episodes: int = 2000
     seed: int = 2_000_000
     loss: float = 0.05
     workers: int = 1
