@@ -11,8 +11,8 @@ import moie
 from moie import api
 from moie.cli import main
 from moie.explanation.order import TIED, change, removals, without
-from moie.explanation.program import pruning_table
 from moie.explanation.prune import prune
+from moie.explanation.table import pruning_table
 from moie.policy import file as policy_file
 from moie.policy.mixture import Mixture
 from moie.policy.truth import in_range

@@ -8,23 +8,12 @@ from typing import Any
 import numpy as np
 
 from moie.environments.catalogue import clipping_matters
-from moie.explanation.facts.schema import Answer, Pruning
 from moie.policy.base import Policy
 from moie.policy.baselines import Linear
 from moie.policy.handwork import listed
 from moie.policy.mixture import Mixture
 from moie.terminal import printable
 
-ANSWERS: dict[Answer, str] = {
-    "whole": "-",
-    "proved": "acts alike (proved)",
-    "seen": "acts alike (seen)",
-    "enough": "yes",
-    "not enough": "no",
-    "undecided": "undecided",
-    "not tried": "not tried",
-}
-"""What is known of a smaller policy, in a table."""
 UNUSED = 5e-4  # membership below which an expert shows as 0.0%
 
 
@@ -110,65 +99,6 @@ def about_expert(policy: Mixture, k: int) -> str:
     use = f"leads {policy.lead[k]:.0%}, membership {policy.share[k]:.1%}, "
     use = "" if "added" in policy.by_hand(k) else use
     return f"{_name(policy, k)}: {use}{origin_said(policy, k)}"
-
-
-def pruning_table(pruning: Pruning) -> str:
-    """Return against number of experts, why policies are good enough, and what was chosen."""
-    lines = [
-        f"{'experts':>7}  {'removed':>8}  {'change':>6}  {'most':>6}  {'ever':>6}  "
-        f"{'return, sampled':>18}  {'return, mean action':>19}  enough"
-    ]
-    for row in pruning["curve"]:
-        removed = "-" if row["removed"] is None else str(row["removed"])
-        if row["heir"] is not None:
-            removed += f" to {row['heir']}"
-        returns = [
-            "-" if k is None else f"{k['return']:.1f} ± {k['error']:.1f}"
-            for k in (row["sampled"], row["mean"])
-        ]
-        lines.append(
-            f"{row['n_experts']:>7}  {removed:>8}  {row['change']:>6.1%}  {row['largest']:>6.1%}  "
-            f"{row['bound']:>6.1%}  {returns[0]:>18}  {returns[1]:>19}  {ANSWERS[row['answer']]}"
-        )
-    lines += ["", *_explained(pruning), *_comparisons(pruning)]
-    n, loss = pruning["n_experts"], pruning["margin"]
-    return "\n".join(
-        [
-            *lines,
-            f"smallest policy that may be taken to lose at most {loss:.0%}: "
-            f"{n} expert{'s' * (n != 1)}, {pruning['n_parameters']} parameters",
-        ]
-    )
-
-
-def _explained(pruning: Pruning) -> list[str]:
-    """What the columns of changes are, and what follows from them."""
-    return [
-        f"change of the mean action, as a share of its range: root mean square over "
-        f"{pruning['n_states']:,} visited states;",
-        "most: the largest in any of them; ever: no state at all has a larger one. Policies act "
-        "alike, and are not simulated,",
-        f"if no change is above {pruning['alike']:.0%}: proved for every state, or seen in the "
-        f"visited ones (and at most {pruning['tolerance']:.0%} ever)",
-    ]
-
-
-def _comparisons(pruning: Pruning) -> list[str]:
-    """What was measured of the policies that were compared with the whole one."""
-    lines = []
-    for row in pruning["curve"]:
-        if row["answer"] not in ("enough", "not enough", "undecided"):
-            continue
-        parts = [
-            f"{kind} actions lose {one['loss']:.1f} ± {one['loss_error']:.1f}, "
-            f"{one['allowed']:.1f} allowed, {one['episodes']} episodes: {one['verdict']}"
-            for kind, one in (("sampled", row["sampled"]), ("mean", row["mean"]))
-            if one is not None
-        ]
-        lines.append(f"{row['n_experts']} experts: {'; '.join(parts)}")
-    if any(row["answer"] == "undecided" for row in pruning["curve"]):
-        lines.append("more episodes (--most-episodes) may decide what is undecided")
-    return lines
 
 
 def program(policy: Policy, width: int | None = None) -> str:

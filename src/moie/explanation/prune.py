@@ -22,8 +22,7 @@ from moie.runs.evaluation import paired_difference, standard_error
 
 ALIKE = 0.01
 """Share of the action's range. A removal that moves no command by more than this is made without
-simulation: it is a fifth of what counts as the same action wherever programs are read
-(`policy.truth.TOLERANCE`), and no robot's drive is more exact."""
+simulation: it is a fifth of what counts as the same action wherever programs are read."""
 KINDS: tuple[Kind, ...] = ("sampled", "mean")
 Measure = Callable[[Mixture, Kind, int, int], list[float]]
 """Returns of a policy with one kind of actions: number of the first episode, and how many."""

@@ -12,8 +12,8 @@ from markupsafe import Markup
 from moie.explanation.facts.schema import Facts, Removed
 from moie.explanation.images import COLUMNS, PER_SHEET
 from moie.explanation.pictures import Pictures
-from moie.explanation.program import ANSWERS
 from moie.explanation.selection import captions, colours, varied
+from moie.explanation.table import ANSWERS
 from moie.present.html import rendered
 from moie.runs.truth import SAID
 
