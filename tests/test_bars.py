@@ -192,7 +192,7 @@ def test_explanation_on_every_kind_of_simulator_without_a_screen(task, tmp_path,
     monkeypatch.delenv("DISPLAY", raising=False)
     run = tmp_path / "run"
     finish(start("train", task, *SHORT, "--out", str(run)))
-    finish(start("explain", str(run), "--episodes", "3"))
+    finish(start("explain", str(run), "--episodes", "3", "--most-episodes", "10"))
     report = run / "explanation" / "report.html"
     assert report.stat().st_size < 25e6
     facts = json.loads((run / "explanation" / "facts.json").read_text())

@@ -104,6 +104,10 @@ def save(path: Path, task: str, **changes: Any) -> str:
         ("explain nowhere --state here", "there is no run or policy file at nowhere"),
         ("prune nowhere", "there is no run or policy file at nowhere"),
         ("prune nowhere --loss -0.1", "loss is -0.1, expected zero or more, below 1"),
+        (
+            "prune nowhere --most-episodes 5",
+            "most_episodes is 5, expected at least 10, as many as episodes",
+        ),
         ("prune nowhere --workers 0", "workers is 0, expected at least 1"),
         ("tasks please", "moie tasks takes no arguments, got 'please'"),
         ("trian pendulum", "unknown command 'trian'; did you mean 'train'?"),

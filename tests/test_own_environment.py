@@ -105,7 +105,8 @@ def test_the_command_line_says_what_to_type_and_then_does_it(
     assert "Mine-v0: 2 episodes of each kind" in capfd.readouterr().out
     assert main.main(["resume", str(run), "--iterations", "3", *words[2:]]) == 0
     assert f"look at it with: moie show '{run}'" in capfd.readouterr().out
-    assert api.explain(run, task="mine:Mine-v0", pictures=False, episodes=2, quiet=True).is_file()
+    options: dict[str, Any] = {"pictures": False, "episodes": 2, "most_episodes": 4}
+    assert api.explain(run, task="mine:Mine-v0", quiet=True, **options).is_file()
 
 
 def test_a_module_in_the_current_folder_can_be_trained(here: Path) -> None:

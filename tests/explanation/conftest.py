@@ -13,7 +13,7 @@ def explanation(pendulum: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """The folder, for reading only."""
 
     def explain(out: Path) -> None:
-        report = api.explain(pendulum, out=out, episodes=3, workers=1, quiet=True)
+        report = api.explain(pendulum, out=out, episodes=3, most_episodes=40, workers=1, quiet=True)
         assert report == out / "report.html"
 
     return shared(tmp_path_factory, "explanation", explain)

@@ -153,7 +153,13 @@ def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
         "overlap": overlaps(policy, states),
     }
     if "pruning" in given:
-        expected["pruning"] = pruning(policy, given["pruning"], seed, n, states)
+        both = [
+            e
+            for kind in KINDS
+            for e in series(policy, policy.weights, everyone, kind, seed, 0, n)[1]
+        ]
+        visited = np.concatenate([e["states"] for e in both])
+        expected["pruning"] = pruning(policy, given["pruning"], seed, n, visited)
     if policy.metric is not None:
         expected["closeness"] = closeness(policy, states)
     if given["cycle"] is not None:
@@ -356,14 +362,12 @@ def overlaps(policy: Any, states: Any) -> np.ndarray:
 
 def pruning(policy: Any, given: dict[str, Any], seed: int, n: int, states: Any) -> dict[str, Any]:
     """Every removal tried, with every heir and with none; returns by playing the episodes."""
-    states = states[:: -(-len(states) // 4000)]
     span = policy.action_high - policy.action_low
     kept, weights = list(range(len(policy.weights))), policy.weights.copy()
     base = [bounded(policy, action_of(policy, mixture(policy, weights, kept, s))) for s in states]
-    whole = {kind: earned(policy, weights, kept, kind, seed, 0, n) for kind in KINDS}
-    curve = [{"n_experts": len(kept), "removed": None, "heir": None, "change": 0.0}]
-    curve[0] |= {kind: compared(whole[kind], whole[kind]) for kind in KINDS}
-    policies = {len(kept): (list(kept), weights)}
+    nothing = {"removed": None, "heir": None, "change": 0.0, "largest": 0.0, "bound": 0.0}
+    curve = [{**nothing, "n_experts": len(kept), "answer": "whole"}]
+    policies = [(list(kept), weights)]
     while len(kept) > 1:
         tried = []
         for k in kept:
@@ -376,62 +380,130 @@ def pruning(policy: Any, given: dict[str, Any], seed: int, n: int, states: Any) 
                     bounded(policy, action_of(policy, mixture(policy, other, rest, s)))
                     for s in states
                 ]
-                change = math.sqrt(np.mean(((np.array(new) - base) / span) ** 2))
-                tried.append((change, k, heir, rest, other))
-        change, removed, heir, kept, weights = min(tried, key=lambda x: x[0])
+                moved = abs(np.array(new) - base) / span
+                change = math.sqrt(np.mean(moved**2))
+                bound = farthest(policy, weights, kept, k, heir)
+                tried.append((change, bound, moved.max(), k, heir, rest, other))
+        least = min(one[0] for one in tried)
+        tied = [one for one in tried if one[0] <= least + 0.001]
+        change, bound, largest, removed, heir, kept, weights = min(tied, key=lambda one: one[1])
         row = {"n_experts": len(kept), "removed": removed, "heir": heir, "change": change}
-        for kind in KINDS:
-            row[kind] = compared(earned(policy, weights, kept, kind, seed, 0, n), whole[kind])
+        row |= {"largest": largest, "bound": min(1.0, curve[-1]["bound"] + bound)}
         curve.append(row)
-        policies[len(kept)] = (list(kept), weights)
-    loss = given["loss"]
-    fresh = {
-        kind: earned(policy, policy.weights, list(range(len(policy.weights))), kind, seed, 1, 2 * n)
+        policies.append((list(kept), weights))
+    margin, most = max(given["loss"], 0.01), given["most_episodes"]
+    counts = [n]
+    while counts[-1] < most:
+        counts.append(min(most, math.ceil(1.25 * counts[-1])))
+    earned = {
+        kind: [returns(policy, *reversed(one), kind, seed, most) for one in policies]
         for kind in KINDS
     }
-    size, again = len(policy.weights), []
-    for row in sorted(
-        (r for r in curve[1:] if enough(r, whole, loss)), key=lambda r: r["n_experts"]
-    ):
-        kept, weights = policies[row["n_experts"]]
-        tried = {"n_experts": row["n_experts"]}
-        for kind in KINDS:
-            tried[kind] = compared(earned(policy, weights, kept, kind, seed, 1, 2 * n), fresh[kind])
-        again.append(tried)
-        if enough(tried, fresh, loss):
-            size = row["n_experts"]
-            break
-    d, a = policy.prototypes.shape[1], policy.actions.shape[1]
+    chosen, is_over, played = 0, False, dict.fromkeys(KINDS, n)
+    for i, row in enumerate(curve[1:], start=1):
+        if row["bound"] <= 0.01:
+            row["answer"] = "proved"
+        elif row["largest"] <= 0.01 and row["bound"] <= 0.05:
+            row["answer"] = "seen"
+        else:
+            for count in counts[:1] if is_over else counts:
+                for kind in KINDS:
+                    if row.get(kind, {"verdict": "undecided"})["verdict"] == "undecided":
+                        whole, some = (earned[kind][j][:count] for j in (0, i))
+                        row[kind] = compared(some, whole, margin)
+                        played[kind] = max(played[kind], count)
+                verdicts = {row[kind]["verdict"] for kind in KINDS}
+                row["answer"] = next(
+                    v for v in ("not enough", "undecided", "enough") if v in verdicts
+                )
+                if row["answer"] != "undecided":
+                    break
+            if is_over:
+                row["answer"] = "not tried"
+            is_over = is_over or row["answer"] != "enough"
+        chosen = chosen if is_over else i
+    for kind in KINDS:
+        whole = earned[kind][0][: played[kind]]
+        curve[0][kind] = compared(whole, whole, margin)
+    d, a, size = policy.prototypes.shape[1], policy.actions.shape[1], len(policies[chosen][0])
     return {
         "episodes": n,
-        "loss": loss,
+        "most_episodes": most,
+        "loss": given["loss"],
+        "margin": margin,
+        "chance": 0.05,
+        "alike": 0.01,
+        "tolerance": 0.05,
+        "n_states": len(states),
         "curve": curve,
-        "confirmation": again,
         "n_experts": size,
-        "kept": policies[size][0],
+        "kept": policies[chosen][0],
         "n_parameters": size * (d + a + 1) + a,
     }
 
 
-def enough(row: dict[str, Any], whole: dict[str, list[float]], loss: float) -> bool:
-    """Within the loss, or within the error, with both kinds of actions."""
-    return all(
-        row[kind]["loss"] <= max(loss * abs(np.mean(whole[kind])), row[kind]["loss_error"])
-        for kind in KINDS
-    )
+def farthest(policy: Any, weights: Any, kept: list[int], k: int, heir: int | None) -> float:
+    """The largest membership of an expert, times the longest way from its action to another; and
+    the same for the weight that an heir gains, as if that were an expert of its own."""
+    span = policy.action_high - policy.action_low
+    said = [policy.actions[j] for j in kept if j != k] + [policy.default_action]
+    limit = highest(policy, weights, kept, k)
+    way = np.max([abs(policy.actions[k] - action) / span for action in said], axis=0)
+    if heir is None:
+        return min(1.0, max(limit * way))
+    gain = weights[k] / (1.0 + weights[k] + weights[heir])
+    other = np.max([abs(policy.actions[heir] - action) / span for action in said], axis=0)
+    return min(1.0, max(limit * way + gain * other))
 
 
-def earned(policy, weights, kept, kind, seed, number, n) -> list[float]:
-    return [e["rewards"].sum() for e in series(policy, weights, kept, kind, seed, number, n)[1]]
+def highest(policy: Any, weights: Any, kept: list[int], k: int) -> float:
+    """An expert's largest membership: uphill from its prototype, in steps that shrink until none
+    leads higher."""
+    scale = policy.feature_scale / (1.0 if policy.metric is None else policy.metric)
+    place, step = policy.prototypes[k].copy(), 1.0
+    best = mixture(policy, weights, kept, place)[k]
+    while step > 1e-7:
+        is_higher = False
+        for i, sign in itertools.product(range(len(place)), (-1, 1)):
+            other = place.copy()
+            other[i] += sign * step * scale[i]
+            value = mixture(policy, weights, kept, other)[k]
+            if value > best:
+                place, best, is_higher = other, value, True
+        step = step if is_higher else step / 2
+    return best
 
 
-def compared(returns: list[float], whole: list[float]) -> dict[str, float]:
-    lost = np.array(whole) - np.array(returns)
+def returns(policy, weights, kept, kind, seed, n) -> list[float]:
+    """Returns of the first episodes with seeds of comparisons."""
+    return [e["rewards"].sum() for e in series(policy, weights, kept, kind, seed, 1, n)[1]]
+
+
+def compared(some: list[float], whole: list[float], margin: float) -> dict[str, Any]:
+    """A smaller policy's losses, and the wagers on them, pair by pair."""
+    lost = np.array(whole) - np.array(some)
+    allowed = margin * abs(np.mean(whole))
+    goals = {"enough": [1.0] * 2, "not enough": [1.0] * 2}
+    low = high = 0.0
+    verdict = "undecided"
+    for pair, (before, after) in enumerate(zip(whole, some, strict=True)):
+        for name, sign in (("enough", 1), ("not enough", -1)):
+            for i, stake in enumerate((0.5, 0.25)):
+                spare = margin * math.copysign(1, np.mean(whole)) * before - before + after
+                if high > low and pair >= 20:
+                    share = spare / (high - low)
+                    goals[name][i] *= max(0.0, 1 + sign * stake * share)
+            if verdict == "undecided" and np.mean(goals[name]) >= 20:
+                verdict = name
+        low, high = min(low, before, after), max(high, before, after)
     return {
-        "return": np.mean(returns),
-        "error": error(returns),
+        "return": np.mean(some),
+        "error": error(some),
+        "episodes": len(some),
         "loss": lost.mean(),
         "loss_error": error(lost),
+        "allowed": allowed,
+        "verdict": verdict,
     }
 
 

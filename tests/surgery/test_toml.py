@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from moie.errors import InputError
-from moie.explanation.prune import removals
+from moie.explanation.order import removals
 from moie.policy import file as policy_file
 from moie.policy.mixture import Mixture
 from moie.surgery import lines

@@ -150,7 +150,7 @@ def test_what_is_about_a_policy_is_written_here_and_never_into_the_package(
     monkeypatch.setattr(figures, "FIGURES", {})  # they take long to draw
     before = tiny.contents(catalogue.FILE.parent)
     quick: dict[str, Any] = {"episodes": 2, "workers": 1, "quiet": True}
-    _, pruned = moie.prune("zoo:pendulum", **quick)
+    _, pruned = moie.prune("zoo:pendulum", most_episodes=4, **quick)
     report = moie.explain("zoo:pendulum", pruning=False, pictures=False, **quick)
     exported = moie.export("zoo:pendulum", "python")
     toml = Path("pendulum.toml")

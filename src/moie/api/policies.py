@@ -116,14 +116,18 @@ def evaluate(
         return measure(policy, episodes, seed, count, check=check)
 
 
-def _settings(episodes: int, seed: int, loss: float, workers: int | None, **options: Any) -> Any:
+def _settings(
+    episodes: int, most: int, seed: int, loss: float, workers: int | None, **options: Any
+) -> Any:
     from moie.explanation.write import Settings
     from moie.runs.config import whole
     from moie.runs.machinery import n_workers
 
     episodes, seed = whole("episodes", episodes, 2), whole("seed", seed, 0)
     require(0 <= loss < 1, "loss", loss, "zero or more, below 1")
-    return Settings(episodes, seed, loss, n_workers(workers), **options)
+    most = whole("most_episodes", most)
+    require(most >= episodes, "most_episodes", most, f"at least {episodes}, as many as episodes")
+    return Settings(episodes, most, seed, loss, n_workers(workers), **options)
 
 
 def explain(
@@ -131,6 +135,7 @@ def explain(
     *,
     out: str | os.PathLike[str] | None = None,
     episodes: int = 10,
+    most_episodes: int = 2000,
     seed: int = 2_000_000,
     loss: float = 0.05,
     actions: Literal["mean", "sampled"] = "mean",
@@ -150,6 +155,7 @@ def explain(
         episodes: episodes with sampled actions, and as many with mean actions.
         seed: seed of the episodes.
         loss: fraction of the return that pruning may cost.
+        most_episodes: pruning gives up on a comparison after so many episodes of each kind.
         actions: which of the episodes the report looks into, those with "mean" or with "sampled"
             actions.
         pruning: look for the smallest policy that is good enough.
@@ -162,7 +168,7 @@ def explain(
 
     require(actions in ("mean", "sampled"), "actions", actions, "mean or sampled")
     options = {"actions": actions, "with_pruning": pruning, "with_pictures": pictures}
-    settings = _settings(episodes, seed, loss, workers, **options)
+    settings = _settings(episodes, most_episodes, seed, loss, workers, **options)
     folder = None if out is None else Path(out)
     find_task(load(path).task, task, trust_task, path)
     with stoppable() as check:
@@ -175,6 +181,7 @@ def prune(
     loss: float = 0.05,
     out: str | os.PathLike[str] | None = None,
     episodes: int = 10,
+    most_episodes: int = 2000,
     seed: int = 2_000_000,
     task: str | None = None,
     trust_task: bool = False,
@@ -186,10 +193,13 @@ def prune(
 
     Args:
         path: a run directory, a policy file or a name such as "zoo:hopper".
-        loss: fraction of the return that may be lost.
+        loss: fraction of the return that may be lost; less than 0.01 counts as 0.01.
         out: the policy file to write; default: RUN/pruned.safetensors, for a policy of the zoo
             NAME-pruned.safetensors in the current folder.
-        episodes: episodes of each kind after each removal; twice as many confirm the choice.
+        episodes: episodes of each kind that show which states the policy visits, and as many
+            others that each comparison begins with.
+        most_episodes: most episodes of each kind in a comparison; without a verdict by then it is
+            undecided, and the search ends.
         seed: seed of the episodes.
         task, trust_task, workers: see `moie.evaluate`.
         quiet: show no progress.
@@ -197,7 +207,7 @@ def prune(
     from moie.explanation.write import prune_run
     from moie.present.stages import Stages
 
-    settings = _settings(episodes, seed, loss, workers)
+    settings = _settings(episodes, most_episodes, seed, loss, workers)
     file = None if out is None else Path(out)
     find_task(load(path).task, task, trust_task, path)
     with stoppable() as check:

@@ -134,6 +134,8 @@ class Explain(WithTask):
     """Random seed of the episodes."""
     loss: float = 0.05
     """Fraction of the return that pruning may cost."""
+    most_episodes: int = 2000
+    """Pruning gives up on a comparison after so many episodes of each kind."""
     pruning: bool = True
     """Look for the smallest policy that is good enough."""
     pictures: bool = True
@@ -146,14 +148,16 @@ class Prune(WithTask):
 
     run: RunOrFile
     loss: float = 0.05
-    """Fraction of the return that may be lost. A loss within the error of the comparison does not
-    count."""
+    """Fraction of the return that may be lost; less than 0.01 counts as 0.01."""
     out: Path | None = None
     """The policy file to write; default: RUN/pruned.safetensors, or NAME-pruned.safetensors here
     for a policy of the zoo."""
     episodes: int = 10
-    """Episodes with sampled actions, and as many with mean actions, after each removal; twice as
-    many confirm the choice."""
+    """Episodes with sampled actions, and as many with mean actions, that show which states the
+    policy visits; each comparison begins with as many others."""
+    most_episodes: int = 2000
+    """Most episodes of each kind in a comparison; without a verdict by then it is undecided, and
+    the search ends."""
     seed: int = 2_000_000
     """Random seed of the episodes."""
 

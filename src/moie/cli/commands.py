@@ -178,7 +178,7 @@ def explain(arguments: Sequence[str]) -> None:
 
 def prune(arguments: Sequence[str]) -> None:
     """`moie prune RUN`."""
-    from moie.explanation.program import pruning_table
+    from moie.explanation.table import pruning_table
 
     given = _parse(Prune, arguments, "prune")
     pruning, file = api.prune(given.run, **_options(given, "run"))

@@ -173,14 +173,16 @@ def pruning(facts: Facts) -> Figure | None:
         return None
     figure, [[axis]] = sheet(2.6)
     pruned = facts["pruning"]
-    counts = [row["n_experts"] for row in pruned["curve"]]
+    lost = pruned["margin"]
     for kind, colour in KINDS.items():
-        values = np.asarray([row[kind]["return"] for row in pruned["curve"]])
-        errors = np.asarray([row[kind]["error"] for row in pruned["curve"]])
+        rows = [(row["n_experts"], row[kind]) for row in pruned["curve"]]
+        counts, measured = zip(*((n, one) for n, one in rows if one is not None), strict=True)
+        values = np.asarray([one["return"] for one in measured])
+        errors = np.asarray([one["error"] for one in measured])
         axis.fill_between(counts, values - errors, values + errors, color=colour, alpha=0.2, lw=0)
         axis.plot(counts, values, "o-", color=colour, markersize=3.5, label=f"{kind} actions")
-    whole = pruned["curve"][0]["sampled"]["return"]
-    axis.axhline(whole - pruned["loss"] * abs(whole), color=INK, linewidth=0.7, linestyle=":")
+        level = values[0] - lost * abs(values[0])
+        axis.axhline(level, color=colour, linewidth=0.7, linestyle=":")
     axis.axvline(pruned["n_experts"], color=PALETTE[2], linewidth=1.2, linestyle="--")
     axis.annotate(
         f"chosen: {pruned['n_experts']}",
@@ -191,7 +193,7 @@ def pruning(facts: Facts) -> Figure | None:
         textcoords="offset points",
         va="top",
     )
-    title = f"Pruning (dotted: a loss of {pruned['loss']:.0%} with sampled actions)"
+    title = f"Pruning (dotted: a loss of {lost:.0%})"
     axis.set(xlabel="number of experts", ylabel="return", title=title)
     axis.invert_xaxis()
     axis.xaxis.get_major_locator().set_params(integer=True)

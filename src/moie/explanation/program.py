@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from moie.explanation.facts.schema import Pruning
 from moie.explanation.listing import cells, listing
 from moie.policy.base import Policy
 from moie.policy.baselines import Linear
@@ -63,35 +62,6 @@ def use_said(reading: Reading, k: int) -> str:
     if reading.leads is None and "added" in reading.policy.by_hand(k):
         return ""
     return f"{reading.lead_said(k)}, membership {reading.share[k]:.1%}"
-
-
-def pruning_table(pruning: Pruning) -> str:
-    """Return against number of experts, and what was chosen."""
-    lines = [
-        f"experts   removed  {'return, sampled':>18}  {'return, mean action':>20}  change  enough"
-    ]
-    for row in pruning["curve"]:
-        removed = "-" if row["removed"] is None else str(row["removed"])
-        if row["heir"] is not None:
-            removed += f" to {row['heir']}"
-        returns = [f"{k['return']:.1f} ± {k['error']:.1f}" for k in (row["sampled"], row["mean"])]
-        lines.append(
-            f"{row['n_experts']:>7}  {removed:>8}  {returns[0]:>18}  {returns[1]:>20}  "
-            f"{row['change']:>6.1%}  {'yes' if row['within'] else 'no'}"
-        )
-    for other in pruning["confirmation"]:
-        sampled, mean = other["sampled"], other["mean"]
-        lines.append(
-            f"{other['n_experts']} experts on other seeds: loss {sampled['loss']:.1f} ± "
-            f"{sampled['loss_error']:.1f} with sampled, {mean['loss']:.1f} ± "
-            f"{mean['loss_error']:.1f} with mean actions: {'not ' * (not other['within'])}enough"
-        )
-    n = pruning["n_experts"]
-    lines.append(
-        f"smallest policy within {pruning['loss']:.0%} or the error: {n} expert{'s' * (n != 1)}, "
-        f"{pruning['n_parameters']} parameters"
-    )
-    return "\n".join(lines)
 
 
 def program(policy: Policy, width: int | None = None, everything: bool = False) -> str:

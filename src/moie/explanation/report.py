@@ -9,10 +9,11 @@ from importlib.resources import files
 
 from markupsafe import Markup
 
-from moie.explanation.facts.schema import Facts
+from moie.explanation.facts.schema import Facts, Removed
 from moie.explanation.images import COLUMNS, PER_SHEET
 from moie.explanation.pictures import Pictures
 from moie.explanation.selection import captions, colours, varied
+from moie.explanation.table import ANSWERS
 from moie.present.html import rendered
 from moie.runs.truth import SAID
 
@@ -47,6 +48,11 @@ def _is_visited(facts: Facts) -> bool:
     return any(expert["origin"] for expert in experts) or all(by_hand)
 
 
+def _curve(facts: Facts) -> list[Removed]:
+    """The policies of the pruning curve; none without pruning."""
+    return facts["pruning"]["curve"] if "pruning" in facts else []
+
+
 def page(
     facts: Facts, figures: dict[str, bytes], pictures: Pictures, programs: tuple[str, str | None]
 ) -> bytes:
@@ -67,6 +73,8 @@ def page(
         features=varied(facts, MOST_FEATURES),
         program=programs[0],
         pruned_program=programs[1],
+        answers=ANSWERS,
+        undecided=any(row["answer"] == "undecided" for row in _curve(facts)),
         settings=None if run is None else json.dumps(run["settings"], indent=2),
         player=_player(facts, pictures),
     )

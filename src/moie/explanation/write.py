@@ -15,7 +15,7 @@ from moie.explanation.facts.behaviour import behaviour, raw_facts
 from moie.explanation.facts.schema import Facts, Kind, Pruning, Record
 from moie.explanation.pictures import Pictures, draw
 from moie.explanation.program import program
-from moie.explanation.prune import Returns, prune
+from moie.explanation.prune import prune, with_use
 from moie.explanation.report import page
 from moie.files import (
     as_json,
@@ -45,7 +45,6 @@ from moie.runs.evaluation import Evaluator
 from moie.runs.truth import measure_raw, measure_truth
 from moie.terminal import printable
 
-COMPARED = 4000  # most visited states in which pruning compares policies
 LEARNING = ("steps", "return_sampled", "return_mean", "entropy", "entropy_floor")
 """Fields of metrics.jsonl that the facts keep."""
 
@@ -55,6 +54,7 @@ class Settings:
     """The user's choices for an explanation."""
 
     episodes: int = 10
+    most_episodes: int = 2000
     seed: int = 2_000_000
     loss: float = 0.05
     workers: int = 1
@@ -81,17 +81,22 @@ def _pruned(
     settings: Settings,
     progress: Stages,
 ) -> tuple[Pruning, Mixture]:
-    """The pruning curve over the episodes' seeds, and the smaller policy."""
-    states = np.concatenate([e.observations[:-1] for e in episodes[settings.actions]])
-    some_states = states[:: -(-len(states) // COMPARED)]
+    """The pruning curve, and the smaller policy. Changes are those over all states of the episodes,
+    with both kinds of actions; comparisons have other seeds."""
+    visited = {
+        kind: np.concatenate([e.observations[:-1] for e in some]) for kind, some in episodes.items()
+    }
+    counts = (settings.episodes, settings.most_episodes)
 
-    def measure(smaller: Mixture, series: int, count: int) -> Returns:
-        is_known = smaller is policy and series == 0
-        measured = episodes if is_known else evaluator.episodes(smaller, count, series)
-        return {kind: [float(e.rewards.sum()) for e in some] for kind, some in measured.items()}
+    def measure(smaller: Mixture, kind: Kind, first: int, count: int) -> list[float]:
+        found = evaluator.episodes(smaller, count, series=1, kinds=[kind], first=first)[kind]
+        return [float(e.rewards.sum()) for e in found]
 
-    with progress.stage("pruning", policy.n_experts) as done:
-        return prune(policy, some_states, settings.loss, settings.episodes, measure, done)
+    text = f"pruning, with at most {counts[1]} episodes of each kind for a policy"
+    with progress.stage(text, policy.n_experts) as done:
+        states = np.concatenate(list(visited.values()))
+        pruning, smaller = prune(policy, states, settings.loss, counts, measure, done)
+    return pruning, with_use(smaller, visited[settings.actions])
 
 
 def prune_run(

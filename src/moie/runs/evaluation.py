@@ -55,11 +55,13 @@ def longest_episode(env: gymnasium.Env) -> int:
 
 
 def evaluation_jobs(
-    seed: int, iteration: int, count: int, longest: int, raw: bool = False
+    seed: int, iteration: int, count: int, longest: int, raw: bool = False, first: int = 0
 ) -> dict[str, list[Job]]:
-    """The episodes of an evaluation, by kind of actions; `raw` as in `Job`."""
+    """The episodes of an evaluation, by kind of actions, from number `first` on; `raw` as in
+    `Job`."""
+    numbers = range(first, first + count)
     return {
-        kind: [Job(seed, purpose, iteration, number, longest, raw=raw) for number in range(count)]
+        kind: [Job(seed, purpose, iteration, number, longest, raw=raw) for number in numbers]
         for kind, purpose in KINDS.items()
     }
 
@@ -86,9 +88,11 @@ class Evaluator:
         series: int = 0,
         kinds: Iterable[str] = tuple(KINDS),
         raw: bool = False,
+        first: int = 0,
     ) -> dict[str, list[Episode]]:
-        """Run episodes, by kind of actions; another series has other seeds. `raw` as in `Job`."""
-        all_jobs = evaluation_jobs(self._seed, series, count, self._longest, raw)
+        """Run episodes, by kind of actions; another series has other seeds, of which number `first`
+        comes first. `raw` as in `Job`."""
+        all_jobs = evaluation_jobs(self._seed, series, count, self._longest, raw, first)
         jobs = {kind: all_jobs[kind] for kind in kinds}
         self._pool.queue(policy, [job for some in jobs.values() for job in some])
         found = {}

@@ -7,6 +7,7 @@ is not finite. Parts without a type of their own are spelled out where they are 
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from moie.explanation.sequential import Verdict
 from moie.policy.cycle import Cycle
 
 Kind = Literal["sampled", "mean"]  # kinds of actions
@@ -107,43 +108,54 @@ class Losses(Return):
     """Return of a smaller policy, and its loss against the whole one on the same seeds."""
 
     error: float
+    episodes: int  # episodes of each of the two
     loss: float
     loss_error: float
     allowed: float
-    within: bool
+    verdict: Verdict
 
 
-class Smaller(TypedDict):
-    """A smaller policy beside the whole one."""
-
-    n_experts: int
-    sampled: Losses
-    mean: Losses
-    within: bool  # good enough with both kinds of actions
+Answer = Literal["whole", "proved", "seen", "enough", "not enough", "undecided", "not tried"]
+"""What is known of a policy of the pruning curve. Without simulation: it is the whole one; or it
+acts alike, which is "proved" for every state, or was "seen" in the visited ones. By simulation: it
+loses no more than it may, it loses more, or the limit of episodes came before an answer. "not
+tried": the search ended at a larger policy."""
 
 
 class Removal(TypedDict):
-    """One expert less; none less for the whole policy."""
+    """One expert less; none less for the whole policy. Changes are those of the mean action, by
+    this removal and all before, as shares of the action's range."""
 
     removed: int | None
     heir: int | None  # the expert that takes over its weight
-    change: float
-    """Change of the mean action by this removal and all before: root mean square over visited
-    states, as a share of the action's range."""
+    change: float  # root mean square over visited states
+    largest: float  # the largest change of a component in any visited state
+    bound: float  # what no component changes by more than, in any state at all
     kept: list[int]
 
 
-class Removed(Smaller, Removal):
+class Removed(Removal):
     """A policy of the pruning curve."""
+
+    n_experts: int
+    answer: Answer
+    sampled: Losses | None  # None where nothing was simulated
+    mean: Losses | None
 
 
 class Pruning(TypedDict):
     """How many experts the policy needs."""
 
     loss: float  # share of the return that may be lost
-    episodes: int
+    margin: float  # the share that was tested: `loss`, or the smallest that can be
+    chance: float  # largest chance of a wrong verdict
+    alike: float  # largest change, as a share of the action's range, of policies that act alike
+    tolerance: float  # what it must be proved to stay below, where it was only seen to be small
+    n_states: int  # visited states that changes are from
+    episodes: int  # episodes of each kind that a comparison begins with
+    most_episodes: int  # and has at most
+    simulated: int  # all episodes of comparisons, of the whole policy and of smaller ones
     curve: list[Removed]
-    confirmation: list[Smaller]  # candidates on other seeds, the smallest first
     n_experts: int  # experts of the chosen policy, as are `kept` and `n_parameters`
     kept: list[int]
     n_parameters: int
