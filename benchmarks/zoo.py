@@ -30,7 +30,7 @@ from moie.runs.config import EvaluationConfig
 from moie.runs.deployment import with_visited
 from moie.runs.disk.directory import versions
 from moie.runs.evaluation import Evaluation, Evaluator, summary
-from moie.runs.truth import Truth
+from moie.runs.truth import Truth, fidelity
 from moie.zoo import catalogue
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +39,7 @@ RECORDS = RESULTS / "zoo" / "candidates.json"
 EPISODES, SEED, MOST_EXPERTS = 100, 1_000_000, 10
 ENOUGH = 0.9
 """Share of the best candidate's gain over the default action that a finalist has."""
-READINGS = ("literal", "pairs", "guide", "no", "unknown")
+READINGS = ("literal", "pairs", "guide", "blend", "undecided", "unknown")
 """The most literal first."""
 STANDS = 3.0
 """Metres below which a walker's episode is no walk."""
@@ -122,13 +122,13 @@ def judged(task: str, files: list[Path], workers: int) -> list[Record]:
         for one in finalists(records, default.mean):
             name = one["file"]
             led = {k: summary("mean", run(truth.led(policies[name], k))) for k in (1, 2)}
-            one |= reading(policies[name], summary("mean", episodes[name]), led, default)
+            one |= reading(policies[name], episodes[name], led, default)
             print(f"{name}: {one['return']:.1f}, alone {one['alone']:.1f}, {one['reading']}")
     return records
 
 
 def reading(
-    policy: Mixture, whole: Evaluation, led: dict[int, Evaluation], default: Evaluation
+    policy: Mixture, episodes: list[Episode], led: dict[int, Evaluation], default: Evaluation
 ) -> Record:
     """What the leading parts earn, and how literally the program may be taken, as `moie evaluate`
     judges it."""
@@ -137,13 +137,15 @@ def reading(
         coverage=math.nan,  # these two have no part in the judgement
         attention=math.nan,
         largest_action=truth.largest_action(policy),
-        whole=whole,
+        **fidelity(policy, episodes),
+        whole=summary("mean", episodes),
         alone=led[1],
         pair=led[2],
         default=default,
     )
     parts = {name: getattr(judged, name).mean for name in ("alone", "pair", "default")}
-    return {**parts, "reading": judged.reading}
+    shares = {name: getattr(judged, name).mean for name in ("near_alone", "near_pair")}
+    return {**parts, **shares, "wrong_side": judged.wrong_side.mean, "reading": judged.reading}
 
 
 def command(one: Record) -> str:

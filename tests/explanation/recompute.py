@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 import moie
 from moie.environments import tasks
@@ -132,7 +133,8 @@ def facts(path: Path, given: dict[str, Any]) -> dict[str, Any]:
                 for job, total, e in zip(jobs, returns, episodes, strict=True)
             ],
         },
-        "truth": truth(policy, jobs, returns, states, members),
+        "truth": truth(policy, jobs, returns, states, members)
+        | fidelity(policy, [e["members"] for e in episodes]),
         "experts": [expert(policy, k, episodes, states, members, held) for k in order],
         "default": default(policy, episodes, held),
         "features": [
@@ -200,7 +202,7 @@ def truth(
     }
     mean = {name: np.mean(returns) for name, returns in earned.items()}
     gains = [a - b for a, b in zip(whole, earned["default"], strict=True)]
-    is_gain = np.mean(gains) > max(0.0, error(gains))
+    is_gain = np.mean(gains) > stats.t.ppf(0.975, len(gains) - 1) * error(gains)
     gain = mean["whole"] - mean["default"]
     inside = [all((low <= action) & (action <= high)) for action in policy.actions]
     found = {
@@ -222,6 +224,39 @@ def truth(
             "kept": (mean[name] - mean["default"]) / gain if is_gain else None,
         }
     return found
+
+
+def fidelity(policy: Any, episodes: list[np.ndarray]) -> dict[str, Any]:
+    """How often the leading parts say what the policy does."""
+    low, high = policy.action_low, policy.action_high
+    span, middle = high - low, (low + high) / 2
+    shares: dict[str, list[float]] = {"near_alone": [], "near_pair": [], "wrong_side": []}
+    for members in episodes:
+        near, wrong, counted = {1: 0, 2: 0}, 0, 0
+        for row in members:
+            done = bounded(policy, action_of(policy, row))
+            for n in (1, 2):
+                said = bounded(policy, read(policy, row, n))
+                near[n] += all(abs(said - done) <= 0.1 * span)
+            first = bounded(policy, read(policy, row, 1))
+            for j in range(len(span)):
+                if abs(done[j] - middle[j]) > 0.05 * span[j]:
+                    counted += 1
+                    wrong += (done[j] - middle[j]) * (first[j] - middle[j]) < 0
+        shares["near_alone"].append(near[1] / len(members))
+        shares["near_pair"].append(near[2] / len(members))
+        if counted:
+            shares["wrong_side"].append(wrong / counted)
+    return {name: share(values or [0.0]) for name, values in shares.items()} | {"near": 0.1}
+
+
+def share(values: list[float]) -> dict[str, float | None]:
+    n = len(values)
+    if n < 2:
+        return {"share": np.mean(values), "low": None, "high": None}
+    half = stats.t.ppf(0.975, n - 1) * error(values)
+    mean = np.mean(values)
+    return {"share": mean, "low": max(0.0, mean - half), "high": min(1.0, mean + half)}
 
 
 def closeness(policy: Any, states: np.ndarray) -> list[dict[str, float]]:

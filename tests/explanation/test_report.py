@@ -105,7 +105,7 @@ def sided() -> dict[str, Any]:
 def test_how_literally_a_policy_with_a_metric_may_be_taken(
     sided: dict[str, Any], tmp_path: Path, without_figures: None
 ) -> None:
-    text, facts = explained("tests.probes:Known-v0", tmp_path, **sided)
+    text, facts = explained("tests.probes:Known-v0", tmp_path, episodes=10, **sided)
     expected = recompute.facts(tmp_path / "policy.safetensors", facts)
     paths = agrees(text, facts, expected, "truth")
     shares = {f"truth.{name}.kept" for name in ("whole", "alone", "pair", "default")}
@@ -142,7 +142,7 @@ def test_each_reading_has_words_of_its_own(
     reading: str, explanation: Path, facts: dict[str, Any]
 ) -> None:
     changed = json.loads(json.dumps(facts))
-    kept = {"literal": (0.95, 1.2), "pairs": (0.4, 0.93), "guide": (0.4, 0.6), "no": (-0.1, 0.2)}
+    kept = {"literal": (0.95, 1.2), "pairs": (0.4, 0.93), "guide": (0.4, 0.6), "blend": (-0.1, 0.2)}
     alone, pair = kept.get(reading, (None, None))
     changed["truth"]["reading"] = reading
     changed["truth"]["alone"]["kept"], changed["truth"]["pair"]["kept"] = alone, pair
@@ -233,12 +233,12 @@ def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def explained(
-    task: str, tmp_path: Path, quiet: bool = True, **changes: Any
+    task: str, tmp_path: Path, quiet: bool = True, episodes: int = 2, **changes: Any
 ) -> tuple[str, dict[str, Any]]:
     """Text and facts of the explanation of an untrained policy."""
     file = tmp_path / "policy.safetensors"
     file.write_bytes(policy_file.to_bytes(tiny.policy(task, **changes)))
-    report = api.explain(file, episodes=2, workers=1, quiet=quiet, pruning=False)
+    report = api.explain(file, episodes=episodes, workers=1, quiet=quiet, pruning=False)
     return report.read_text(), json.loads((report.parent / "facts.json").read_text())
 
 

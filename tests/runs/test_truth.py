@@ -1,9 +1,12 @@
 """What leading parts earn beside the whole policy, and what that lets one say of the program."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from moie.policy.truth import default_only, led
-from moie.runs.evaluation import Evaluation, Evaluator, summary
+from moie.runs.evaluation import Evaluation, Evaluator, Interval, summary
 from moie.runs.truth import SAID, Truth, evaluate
 from tests import tiny
 
@@ -14,10 +17,15 @@ def returns(*values: float) -> Evaluation:
     return Evaluation("mean", values, (1,) * len(values), None, tuple(range(len(values))))
 
 
-def truth(whole: float, alone: float, pair: float, default: float) -> Truth:
+NUMBERS = {"in_range": 1.0, "coverage": 1.0, "attention": 1.0, "largest_action": 1.0}
+SURE = Interval(1.0, 1.0, 1.0)
+FIDELITY = {"near_alone": SURE, "near_pair": SURE, "wrong_side": Interval(0.0, 0.0, 0.0)}
+
+
+def truth(whole: float, alone: float, pair: float, default: float, **others: Any) -> Truth:
     earned = {"whole": whole, "alone": alone, "pair": pair, "default": default}
     evaluations = {name: returns(value - 1, value + 1) for name, value in earned.items()}
-    return Truth(in_range=1.0, coverage=1.0, attention=1.0, largest_action=1.0, **evaluations)
+    return Truth(**NUMBERS, **(FIDELITY | others), **evaluations)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +39,8 @@ def truth(whole: float, alone: float, pair: float, default: float) -> Truth:
         # Most of the return comes without any expert: only the gain tells.
         ((1000, 950, 960, 900), 0.95, 0.5, "guide"),
         ((1000, 400, 550, 0), 0.4, 0.4, "guide"),
-        ((1000, 300, 400, 0), 0.3, 0.3, "no"),
-        ((1000, -50, -20, 0), None, -0.05, "no"),
+        ((1000, 300, 400, 0), 0.3, 0.3, "blend"),
+        ((1000, -50, -20, 0), None, -0.05, "blend"),
         ((100, 100, 100, 100), 1.0, None, "unknown"),
         ((90, 100, 100, 100), 10 / 9, None, "unknown"),
     ],
@@ -44,7 +52,7 @@ def test_what_is_kept_and_what_may_be_said(
     assert found.ratio(found.alone) == pytest.approx(ratio)
     assert found.kept(found.alone) == pytest.approx(kept)
     assert found.reading == reading
-    assert len({*SAID.values()}) == len(SAID) == 5
+    assert len({*SAID.values()}) == len(SAID) == 6
 
 
 def test_a_gain_within_its_error_is_none() -> None:
@@ -55,12 +63,50 @@ def test_a_gain_within_its_error_is_none() -> None:
     assert noisy.reading == "unknown"
 
 
-def test_one_episode_has_no_error_but_a_reading() -> None:
+def test_one_episode_gives_no_reading() -> None:
     names = ("whole", "alone", "pair", "default")
     single = {name: returns(value) for name, value in zip(names, (10, 9.5, 10, 0), strict=True)}
-    found = Truth(in_range=1.0, coverage=1.0, attention=1.0, largest_action=1.0, **single)
-    assert found.kept(found.alone) == pytest.approx(0.95)
-    assert found.reading == "literal"
+    found = Truth(**NUMBERS, **FIDELITY, **single)
+    assert found.kept(found.alone) is None
+    assert found.reading == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("near_alone", "near_pair", "reading"),
+    [
+        ((0.80, 0.9), (1.0, 1.0), "literal"),
+        # The return says literal, the actions do not.
+        ((0.03, 0.05), (0.85, 0.9), "pairs"),
+        ((0.03, 0.05), (0.55, 0.6), "guide"),
+        ((0.03, 0.05), (0.1, 0.2), "blend"),
+        # An interval on both sides of the line leaves it open.
+        ((0.75, 0.85), (1.0, 1.0), "undecided"),
+        ((0.03, 0.05), (0.75, 0.85), "undecided"),
+    ],
+)
+def test_what_is_said_must_be_what_is_done(
+    near_alone: tuple[float, float], near_pair: tuple[float, float], reading: str
+) -> None:
+    def between(ends: tuple[float, float]) -> Interval:
+        return Interval(sum(ends) / 2, *ends)
+
+    near = {"near_alone": between(near_alone), "near_pair": between(near_pair)}
+    assert truth(1000, 990, 995, 0, **near).reading == reading
+
+
+def test_a_return_on_the_line_gives_no_reading() -> None:
+    found = truth(1000, 900, 990, 0)
+    # Alone keeps 0.7 and 1.2 of the gain: 0.95 on average.
+    unsure = Truth(**(vars(found) | {"alone": returns(700, 1200)}))
+    assert unsure.keeps(unsure.alone, 0.9) is None
+    assert unsure.reading == "undecided"
+
+
+def test_intervals_are_students() -> None:
+    found = Interval.of([1.0, 2.0, 3.0])  # mean 2, standard error 0.577, t = 4.303
+    assert (found.low, found.high) == pytest.approx((2 - 2.484, 2 + 2.484), abs=1e-3)
+    assert np.isnan(Interval.of([1.0]).low)
+    assert [Interval(0.5, 0.4, 0.6).is_least(x) for x in (0.4, 0.5, 0.61)] == [True, None, False]
 
 
 def test_all_readings_are_measured_on_the_same_seeds() -> None:

@@ -7,6 +7,10 @@ of all of them; a reader looks at the first few. The figures here say how far th
 - *coverage*: one minus the default's mean share;
 - *attention*: mean over states of the smallest number of parts whose renormalised blend is within
   `TOLERANCE` of the action range of the policy's action, in every component;
+- *near*: share of states in which the first part's action, or the blend of the first two, is within
+  `NEAR` of the action range of the policy's action in every component;
+- *wrong side*: of the components in which the policy's action is farther than `TOLERANCE` of the
+  range from its middle, the share in which the first part's lies on the other side of it;
 - *alone* and *pair*: the policy that does what the first part says, or the blend of the first two.
   Their return, beside that of the whole policy on the same seeds, is measured by `runs.truth`.
 
@@ -24,6 +28,8 @@ from moie.policy.mixture import Mixture
 
 TOLERANCE = 0.05
 """Share of the action range within which two actions count as the same."""
+NEAR = 0.1
+"""Share of the action range within which a part says what the policy does."""
 LARGEST = 4_000_000
 """Numbers that are held at once while blends are computed."""
 
@@ -80,6 +86,27 @@ def needed_parts(policy: Mixture, states: Array) -> NDArray[np.intp]:
 def attention(policy: Mixture, states: Array) -> float:
     """Mean of `needed_parts`: how many lines of the program one has to look at, at a time."""
     return float(needed_parts(policy, states).mean())
+
+
+def near(policy: Mixture, states: Array, n_parts: int) -> NDArray[np.bool_]:
+    """(N,): in which states the first parts say what the policy does, in every component."""
+    span = policy.action_high - policy.action_low
+    said, done = (
+        policy_.clipped(policy_.means(states)) for policy_ in (led(policy, n_parts), policy)
+    )
+    return np.asarray((np.abs(said - done) <= NEAR * span).all(axis=1))
+
+
+def wrong_side(policy: Mixture, states: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """(N,) and (N,): components of which the first part says the other side of the middle, and
+    components that count."""
+    middle = (policy.action_low + policy.action_high) / 2
+    span = policy.action_high - policy.action_low
+    said, done = (
+        policy_.clipped(policy_.means(states)) - middle for policy_ in (led(policy, 1), policy)
+    )
+    counts = np.abs(done) > TOLERANCE * span
+    return (counts & (said * done < 0)).sum(axis=1), counts.sum(axis=1)
 
 
 def coverage(policy: Mixture, states: Array) -> float:

@@ -30,6 +30,29 @@ def paired_difference(before: Sequence[float], after: Sequence[float]) -> tuple[
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A mean over episodes, and its 95% interval (Student's); without ends for a single one."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Interval":
+        from scipy import stats  # as long to import as numpy: not before it is needed
+
+        mean, error = float(np.mean(values)), standard_error(values)
+        half = float(stats.t.ppf(0.975, len(values) - 1)) * error if len(values) > 1 else np.nan
+        return cls(mean, mean - half, mean + half)
+
+    def is_least(self, threshold: float) -> bool | None:
+        """Whether the mean is at least so much; None where the interval leaves that open."""
+        if self.low >= threshold:
+            return True
+        return False if self.high < threshold else None
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Returns, lengths and distances of some episodes with one kind of actions."""
 

@@ -15,16 +15,20 @@ from moie.policy import truth
 from moie.policy.base import Policy
 from moie.policy.mixture import Mixture
 from moie.rollout.episode import Episode
-from moie.runs.evaluation import Evaluation, Evaluator, paired_difference, summary
+from moie.runs.evaluation import Evaluation, Evaluator, Interval, paired_difference, summary
 
-Reading = Literal["literal", "pairs", "guide", "no", "unknown"]
+Reading = Literal["literal", "pairs", "guide", "blend", "undecided", "unknown"]
 ENOUGH, HALF = 0.9, 0.5
-"""Share of the gain that makes a reading literal, and that makes it a guide."""
+"""Share of the gain that has to be kept where a program is taken literally, and as a guide."""
+MOSTLY = 0.8
+"""Share of the states in which the leading parts then have to say what the policy does; HALF of
+them for a guide."""
 SAID: dict[Reading, str] = {
     "literal": "may be taken literally",
     "pairs": "may be taken literally, two parts at a time",
     "guide": "may be taken as a guide only",
-    "no": "must not be taken literally",
+    "blend": "must not be taken literally: many parts act together",
+    "undecided": "cannot be judged from so few episodes",
     "unknown": "cannot be judged: it earns no more than its default action",
 }
 """What each reading means for the program."""
@@ -42,6 +46,12 @@ class Truth:
     """Number of parts that give the policy's action, mean over the same states."""
     largest_action: float
     """Farthest that an expert's action lies from the middle, in halves of the action range."""
+    near_alone: Interval
+    """Share of the states in which the leading part says what the policy does: `policy.truth`."""
+    near_pair: Interval
+    """The same for the blend of the leading two."""
+    wrong_side: Interval
+    """Share of the components that the leading part has on the wrong side."""
     whole: Evaluation
     """The policy as it is."""
     alone: Evaluation
@@ -59,29 +69,55 @@ class Truth:
 
     def kept(self, some: Evaluation) -> float | None:
         """Its share of what the whole policy gains over the default action; None where that gain is
-        no larger than its standard error."""
-        gain, error = paired_difference(self.default.returns, self.whole.returns)
-        if gain <= (0.0 if np.isnan(error) else error):
+        not sure."""
+        if not self.gains:
             return None
-        return (some.mean - self.default.mean) / gain
+        return (some.mean - self.default.mean) / (self.whole.mean - self.default.mean)
+
+    @property
+    def gains(self) -> bool | None:
+        """Whether the whole policy earns more than its default action; None where that is open."""
+        gains = np.subtract(self.whole.returns, self.default.returns)
+        if len(gains) < 2:
+            return None
+        interval = Interval.of(gains.tolist())
+        return True if interval.low > 0 else False if interval.high <= 0 else None
+
+    def keeps(self, some: Evaluation, share: float) -> bool | None:
+        """Whether it keeps at least this share of the gain, on the same seeds; None where the
+        episodes leave that open."""
+        parts = (some.returns, self.whole.returns, self.default.returns)
+        acting, whole, default = (np.asarray(returns) for returns in parts)
+        return Interval.of((acting - default - share * (whole - default)).tolist()).is_least(0.0)
 
     @property
     def reading(self) -> Reading:
-        """How literally the program may be taken."""
-        alone, pair = self.kept(self.alone), self.kept(self.pair)
-        if alone is None or pair is None:
-            return "unknown"
-        if alone >= ENOUGH:
-            return "literal"
-        if pair >= ENOUGH:
-            return "pairs"
-        return "guide" if max(alone, pair) >= HALF else "no"
+        """How literally the program may be taken: by what its leading parts say, and by what they
+        earn. Not given where the episodes leave it open."""
+        if not self.gains:
+            return "unknown" if self.gains is False or len(self.whole.returns) > 1 else "undecided"
+        levels: tuple[tuple[Reading, Interval, float, Evaluation, float], ...] = (
+            ("literal", self.near_alone, MOSTLY, self.alone, ENOUGH),
+            ("pairs", self.near_pair, MOSTLY, self.pair, ENOUGH),
+            ("guide", self.near_pair, HALF, self.pair, HALF),
+        )
+        for level, near, often, acting, share in levels:
+            answers = (near.is_least(often), self.keeps(acting, share))
+            if all(answers):
+                return level
+            if False not in answers:
+                return "undecided"
+        return "blend"
 
     def __str__(self) -> str:
         alone, pair = (_return(part) + self._share(part) for part in (self.alone, self.pair))
         return (
             f"  read literally: in range {self.in_range:.0%}, coverage {self.coverage:.0%}, "
             f"attention {self.attention:.1f} parts at a time\n"
+            f"  in so many states every command is within {truth.NEAR:.0%} of its range: leading "
+            f"part {_share(self.near_alone)},\n"
+            f"    leading pair {_share(self.near_pair)}; commands of the leading part on the wrong "
+            f"side: {_share(self.wrong_side)}\n"
             f"  leading part alone: {alone}\n"
             f"  leading pair: {pair}\n"
             f"  default action only: {_return(self.default)}\n"
@@ -93,6 +129,24 @@ class Truth:
         said = [] if ratio is None else [f"{ratio:.0%} of the whole"]
         said += [] if kept is None else [f"{kept:.0%} of its gain over the default action"]
         return f" ({', '.join(said)})" if said else ""
+
+
+def _share(of: Interval) -> str:
+    """A share, with its interval where there is one."""
+    ends = f" ({max(of.low, 0):.0%} to {min(of.high, 1):.0%})" if np.isfinite(of.low) else ""
+    return f"{of.mean:.0%}{ends}"
+
+
+def fidelity(policy: Mixture, episodes: Sequence[Episode]) -> dict[str, Interval]:
+    """How often the leading parts say what the policy does, episode by episode."""
+    each = [episode.observations[:-1] for episode in episodes]
+    sides = [truth.wrong_side(policy, states) for states in each]
+    shares = [wrong.sum() / counts.sum() for wrong, counts in sides if counts.sum()]
+    return {
+        "near_alone": Interval.of([truth.near(policy, states, 1).mean() for states in each]),
+        "near_pair": Interval.of([truth.near(policy, states, 2).mean() for states in each]),
+        "wrong_side": Interval.of(shares or [0.0]),
+    }
 
 
 def measure_truth(
@@ -116,6 +170,7 @@ def measure_truth(
         coverage=truth.coverage(policy, states),
         attention=truth.attention(policy, states),
         largest_action=truth.largest_action(policy),
+        **fidelity(policy, episodes),
         whole=summary("mean", episodes),
         alone=earned(truth.led(policy, 1), "leading part alone"),
         pair=earned(truth.led(policy, 2), "leading pair"),

@@ -51,7 +51,14 @@ class Entry:
     """Return of the blend of the leading two."""
     default: float
     """Return of the default action everywhere."""
-    reading: Literal["literal", "pairs", "guide", "no", "unknown"]
+    near_alone: float
+    """Share of the states in which the leading part's action is within a tenth of the range of the
+    policy's, in every command."""
+    near_pair: float
+    """The same for the blend of the leading two."""
+    wrong_side: float
+    """Share of the commands that the leading part has on the wrong side of the middle."""
+    reading: Literal["literal", "pairs", "guide", "blend", "undecided", "unknown"]
     """How literally the program may be taken, as `moie evaluate` judges it."""
     remark: str
     """What one should know before using it; often empty."""

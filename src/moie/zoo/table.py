@@ -3,11 +3,13 @@
 from moie.zoo.catalogue import PREFIX, Entry, content, entries
 
 _GAIN = "of the gain over the default action"
+_SAME = "do nearly what the policy does"
 READINGS = {
-    "literal": f"the leading part alone keeps at least 90% {_GAIN}",
-    "pairs": f"the leading two parts together keep at least 90% {_GAIN}",
-    "guide": f"the leading one or two parts keep at least half {_GAIN}",
-    "no": f"the leading one or two parts keep less than half {_GAIN}",
+    "literal": f"the leading part would {_SAME} in 80% of the states, and keeps 90% {_GAIN}",
+    "pairs": f"the leading two parts {_SAME} in 80% of the states, and keep 90% {_GAIN}",
+    "guide": f"the leading two parts {_SAME} in half of the states, and keep half {_GAIN}",
+    "blend": "many parts act together",
+    "undecided": "the episodes leave it open",
     "unknown": "the policy gains nothing over the default action",
 }
 """What the words of the column "reading" mean."""
@@ -58,6 +60,8 @@ def details(one: Entry) -> str:
         "actions in range": f"{one.in_range:.0%} of the experts",
         "coverage": f"{one.coverage:.0%}",
         "attention": f"{one.attention:.2f} parts at a time",
+        "says the same": f"leading part in {one.near_alone:.0%} of the states, leading pair in "
+        f"{one.near_pair:.0%}; {one.wrong_side:.0%} of its commands on the wrong side",
         "reading": f"{one.reading}: {READINGS[one.reading]}",
         "remark": one.remark,
         "file": str(one.file),

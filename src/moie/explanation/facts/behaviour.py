@@ -18,9 +18,9 @@ from moie.policy.base import Array
 from moie.policy.cycle import Cycle, activity, find_cycle
 from moie.policy.mixture import Mixture
 from moie.policy.reading import Reading, leaders
-from moie.policy.truth import TOLERANCE
+from moie.policy.truth import NEAR, TOLERANCE
 from moie.rollout.episode import Episode
-from moie.runs.evaluation import standard_error
+from moie.runs.evaluation import Interval, standard_error
 from moie.runs.truth import Raw, Truth
 
 HALF = 0.5  # default share from which on the default leads for certain
@@ -31,6 +31,7 @@ LISTED = (
     *("default_action", "action_low", "action_high"),
 )
 """Fields of a policy that the facts have as they are, arrays as lists."""
+FIDELITY = ("near_alone", "near_pair", "wrong_side")
 CURVE = 200  # most points of the default share over time
 
 
@@ -119,6 +120,8 @@ def _truth(truth: Truth) -> dict[str, Any]:
         "tolerance": TOLERANCE,
         "n_episodes": len(truth.whole.returns),
         "reading": truth.reading,
+        **{name: _interval(getattr(truth, name)) for name in FIDELITY},
+        "near": NEAR,
     } | {
         part: {
             "return": earned.mean,
@@ -128,6 +131,11 @@ def _truth(truth: Truth) -> dict[str, Any]:
         }
         for part, earned in parts.items()
     }
+
+
+def _interval(of: Interval) -> dict[str, float]:
+    """A share of states, and its interval over episodes."""
+    return {"share": of.mean, "low": max(of.low, 0.0), "high": min(of.high, 1.0)}
 
 
 def raw_facts(raw: Raw) -> dict[str, Any]:
