@@ -66,7 +66,10 @@ def guard_of(
         safe = _safe_action(policy, safe_action)
     limit = np.full(len(policy.feature_names), LARGEST)
     guard = Guard(safe, -limit, limit)
-    for name, given in (feature_ranges or {}).items():
+    given_ranges = {} if feature_ranges is None else feature_ranges
+    expected = "names with two numbers each"
+    require(isinstance(given_ranges, Mapping), "feature_ranges", given_ranges, expected)
+    for name, given in given_ranges.items():
         at = _feature(policy, name)
         guard.low[at], guard.high[at] = _range(name, given)
     return guard
@@ -92,7 +95,7 @@ def _feature(policy: Policy, name: str) -> int:
     names = policy.feature_names
     if names.count(name) > 1:
         raise InputError(f"feature_ranges names '{name}', which several of the features are called")
-    require(name in names, "a feature of feature_ranges", name, f"one of {', '.join(names)}")
+    require(name in names, "a name in feature_ranges", name, f"one of {', '.join(names)}")
     return names.index(name)
 
 

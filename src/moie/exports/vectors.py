@@ -65,12 +65,13 @@ def _guarded(observations: Array, guard: Guard) -> Array:
     low, high = _rounded(guard.low, np.inf), _rounded(guard.high, -np.inf)
     rows = _single(np.clip(observations, low, high))
     outside = np.repeat(rows[:1], 2 * guard.ranged.sum(), axis=0)
+    with np.errstate(over="ignore"):  # infinity becomes the largest number again
+        below = np.nextafter(low, -np.inf, dtype=np.float32)
+        above = np.nextafter(high, np.inf, dtype=np.float32)
+    step = (guard.high - guard.low) / 4
     for i, feature in enumerate(np.flatnonzero(guard.ranged)):
-        step = (guard.high[feature] - guard.low[feature]) / 4
-        below = np.nextafter(low[feature], -np.inf, dtype=np.float32)
-        above = np.nextafter(high[feature], np.inf, dtype=np.float32)
-        outside[2 * i, feature] = min(below, guard.low[feature] - step)
-        outside[2 * i + 1, feature] = max(above, guard.high[feature] + step)
+        outside[2 * i, feature] = min(below[feature], guard.low[feature] - step[feature])
+        outside[2 * i + 1, feature] = max(above[feature], guard.high[feature] + step[feature])
     return np.concatenate([rows, _single(outside)])
 
 
