@@ -59,9 +59,10 @@ browser:
 	{ $$as_root apt-get update -qq && $$as_root apt-get install -y -qq chromium; } > /dev/null 2>&1 \
 		|| echo "Chromium could not be installed"
 
-# Tests compile exports to C and run those to JavaScript.
+# Tests compile exports to C, check them against MISRA C, and run those to JavaScript. Those that need
+# clang or cppcheck are skipped where these are missing.
 compilers:
-	@wanted=; for pair in gcc:gcc node:nodejs; do \
+	@wanted=; for pair in gcc:gcc node:nodejs clang:clang cppcheck:cppcheck; do \
 		command -v $${pair%%:*} > /dev/null || wanted="$$wanted $${pair#*:}"; \
 	done; [ -z "$$wanted" ] && exit 0; \
 	if [ "$$(id -u)" = 0 ]; then as_root=; else as_root="sudo -n"; fi; \

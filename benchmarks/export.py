@@ -23,9 +23,10 @@ import numpy as np
 import moie
 from moie.exports.check import FLAGS
 from moie.exports.description import Description, Experts, Layers, describe
-from moie.exports.notes import identifier
+from moie.exports.naming import identifier
 from moie.policy.base import Array, Policy
 from moie.policy.baselines import Linear, Network
+from moie.policy.mixture import Mixture
 
 POLICY = Path(__file__).parent.parent / "docs/results/crisp-policies/hopper-3m-k10-s1.safetensors"
 HIDDEN = (64, 64)
@@ -53,7 +54,7 @@ int main(int n_arguments, char **arguments)
 
         for (j = 0; j < REPEATS; j++) {
             for (i = 0; i < COUNT; i++) {
-                NAME_act(observations[i], actions[i]);
+                NAME_act(observations[i], actions[i]MONITOR);
             }
         }
         printf("%.9e\\n", (double)(clock() - start) / CLOCKS_PER_SEC / REPEATS / COUNT);
@@ -171,6 +172,7 @@ def timed_c(policy: Policy, rows: Array, folder: Path, precision: Any) -> float:
     text = TIMED.replace("NAME_SIZE", f"{name.upper()}_FEATURES")
     text = text.replace("NAME_A]", f"{name.upper()}_ACTIONS]")
     words = {"NAME": name, "REAL": precision, "COUNT": str(N), "ROUNDS": str(ROUNDS)}
+    words["MONITOR"] = ", NULL" if isinstance(policy, Mixture) else ""
     for word, meant in (words | {"REPEATS": "100"}).items():
         text = text.replace(word, meant)
     (out / "timed.c").write_text(text)

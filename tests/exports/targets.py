@@ -14,11 +14,13 @@ import pytest
 
 import moie
 from moie.exports.check import FLAGS
-from moie.exports.notes import identifier
+from moie.exports.naming import identifier
 from moie.policy.base import Array, Policy
+from moie.policy.mixture import Mixture
 
 TARGETS = ("c", "onnx", "python", "javascript")
 INSTALL = {"gcc": "apt-get install gcc", "node": "apt-get install nodejs"}
+STRICT = (*FLAGS, "-Wdouble-promotion")
 SCRIPT = """
 import fs from "node:fs";
 const [module, width, source, target] = process.argv.slice(2);
@@ -54,20 +56,27 @@ def tools(request: pytest.FixtureRequest) -> None:
         pytest.importorskip("onnxruntime", reason="moie[export] is not installed")
 
 
-def _c(policy: Policy, rows: Array, place: Path, precision: str) -> Array:
-    compiler = tool("gcc")
-    folder = moie.export(policy, "c", out=place / precision, precision=precision)
-    name, library = identifier(policy.task), folder / "policy.so"
-    words = [compiler, *FLAGS, "-shared", "-fPIC", f"{folder / name}.c", "-o", str(library), "-lm"]
+def library(folder: Path, name: str) -> ctypes.CDLL:
+    """An export to C, compiled together with its self-test."""
+    sources = [str(folder / f"{name}.c"), str(folder / f"{name}_test.c")]
+    words = [tool("gcc"), *STRICT, "-shared", "-fPIC", *sources]
+    words += ["-o", str(folder / "policy.so"), "-lm"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    act = getattr(ctypes.CDLL(str(library)), f"{name}_act")
-    act.argtypes, act.restype = [ctypes.c_void_p] * 2, None
+    return ctypes.CDLL(str(folder / "policy.so"))
+
+
+def _c(policy: Policy, rows: Array, place: Path, precision: str) -> Array:
+    folder = moie.export(policy, "c", out=place / precision, precision=precision)
+    name = identifier(policy.task)
+    act = getattr(library(folder, name), f"{name}_act")
+    rest = [None] if isinstance(policy, Mixture) else []  # no monitor
+    act.argtypes, act.restype = [ctypes.c_void_p] * (2 + len(rest)), ctypes.c_int
     given = np.ascontiguousarray(rows, np.float32 if precision == "float" else np.float64)
     found = np.empty((len(given), len(policy.action_names)), given.dtype)
     starts = (a.ctypes.data + a.strides[0] * np.arange(len(a)) for a in (given, found))
     for observation, action in zip(*(start.tolist() for start in starts), strict=True):
-        act(observation, action)
+        act(observation, action, *rest)
     return found.astype(np.float64)
 
 

@@ -107,24 +107,40 @@ def test_observations_and_actions_may_have_any_shape(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("policy", [tiny.policy("pendulum"), linear(), network(features=3)])
-def test_a_number_that_is_not_finite_gives_nan_everywhere(policy: Policy, tmp_path: Path) -> None:
+SMALL = pytest.mark.parametrize("policy", [tiny.policy("pendulum"), linear(), network(features=3)])
+SOURCES = (*targets.DOUBLE, targets.c_float)
+
+
+def safe_action(policy: Policy) -> Array:
+    """What source code commands if nobody chose another action."""
+    return np.clip(policy.default_action, *policy.bounds)
+
+
+@SMALL
+def test_a_number_that_is_not_finite_gives_the_safe_action(policy: Policy, tmp_path: Path) -> None:
     bad = [np.where(np.eye(3) == 1, value, 0.0) for value in (np.nan, np.inf, -np.inf)]
-    rows = np.concatenate([*bad, np.zeros((1, 3))])
-    for target in (*targets.DOUBLE, *targets.SINGLE):
+    rows = np.concatenate([*bad, np.full((1, 3), 0.5)])
+    for target in SOURCES:
         found = target(policy, rows, tmp_path)
-        assert np.isnan(found[:-1]).all(), target.__name__
-        assert np.isfinite(found[-1]).all(), target.__name__
+        real = np.float32 if target is targets.c_float else np.float64
+        commanded = safe_action(policy).astype(real).astype(np.float64)
+        assert (found[:-1] == commanded).all(), target.__name__
+        np.testing.assert_allclose(found[-1:], expected(policy, rows[-1:]), atol=1e-6)
+    found = targets.onnx(policy, rows, tmp_path)
+    assert np.isnan(found[:-1]).all()
+    assert np.isfinite(found[-1]).all()
 
 
-@pytest.mark.parametrize("policy", [tiny.policy("pendulum"), linear(), network(features=3)])
-def test_what_predict_refuses_gives_nan_in_double_precision(policy: Policy, tmp_path: Path) -> None:
+@SMALL
+def test_what_predict_refuses_gives_the_safe_action_in_double_precision(
+    policy: Policy, tmp_path: Path
+) -> None:
     rows = np.array([[0.0, 1e60, 0.0], [0.0, -1.1e60, 0.0]])
     meant = expected(policy, rows[:1])
     for target in targets.DOUBLE:
         found = target(policy, rows, tmp_path)
         np.testing.assert_allclose(found[:1], meant, atol=DOUBLE)
-        assert np.isnan(found[1]).all(), target.__name__
+        assert (found[1] == safe_action(policy)).all(), target.__name__
     largest = float(np.finfo(np.float32).max)
     rows = np.array([[0.0, largest, -largest]])
     for target in targets.SINGLE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,6 +19,9 @@ def export(
     *,
     out: str | os.PathLike[str] | None = None,
     precision: Literal["float", "double"] | None = None,
+    name: str | None = None,
+    safe_action: Sequence[float] | None = None,
+    feature_ranges: Mapping[str, tuple[float, float]] | None = None,
 ) -> Path:
     """Write a policy in another language, scaling and clipping included, with test vectors, and
     return the path of the folder.
@@ -29,12 +33,27 @@ def export(
             NAME-export-TO in the current folder for a policy of the zoo. An older export is
             replaced, unless something was added to it or changed.
         precision: the numbers of C, "float" or "double"; default: "float".
+        name: what files, functions, types and macros are called; default: after the task.
+        safe_action: the action, one number for each component, that the export gives for an
+            observation with a number that is NaN, infinite or outside the feature's range; default:
+            the policy's default action, within the action range. A model of ONNX gives NaN instead.
+        feature_ranges: the lowest and the highest number of a feature that the export uses, by the
+            feature's name, such as {"height": (0.7, 2.0)}; default: every finite number is used.
     """
     from moie.exports.write import export_policy
 
     folder = None if out is None else Path(out)
     with stoppable() as check:
-        return export_policy(policy, to, folder, precision, check)
+        return export_policy(
+            policy,
+            to,
+            folder,
+            check,
+            precision=precision,
+            name=name,
+            safe_action=safe_action,
+            feature_ranges=feature_ranges,
+        )
 
 
 def check_export(folder: str | os.PathLike[str]) -> str:

@@ -236,6 +236,21 @@ class Export:
     added to it or changed."""
     precision: Annotated[str | None, tyro.conf.arg(metavar="float|double")] = None
     """The numbers of C; default: float."""
+    name: str | None = None
+    """What files, functions, types and macros are called; default: after the task."""
+    safe_action: Annotated[tuple[float, ...] | None, tyro.conf.arg(metavar="FLOAT [FLOAT ...]")] = (
+        None
+    )
+    """The action for an observation with a number that is NaN, infinite or outside the feature's
+    range; default: the policy's default action, within the action range. A model of ONNX gives NaN
+    instead."""
+    feature_range: Annotated[
+        tuple[tuple[str, float, float], ...],
+        tyro.conf.arg(metavar="NAME LOW HIGH"),
+        tyro.conf.UseAppendAction,
+    ] = ()
+    """A feature, and the lowest and the highest number of it that is used; once for each feature
+    that has a range. Default: every finite number is used."""
     check: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """Run the test vectors of the export in this folder instead. This runs the code in it: use it
     only for exports that you trust."""

@@ -195,8 +195,7 @@ def studio(arguments: Sequence[str]) -> None:
 def export(arguments: Sequence[str]) -> None:
     """`moie export RUN --to c`, `moie export --check DIR`."""
     given = _parse(Export, arguments, "export")
-    others = (given.run, given.to, given.out, given.precision)
-    if given.check is not None and any(one is not None for one in others):
+    if given.check is not None and given != Export(check=given.check):
         raise InputError("--check takes the folder of an export and nothing else")
     if given.check is not None:
         say(api.check_export(given.check))
@@ -205,7 +204,13 @@ def export(arguments: Sequence[str]) -> None:
         missing = "the run or policy file" if given.run is None else "the language"
         forms = "moie export RUN --to c|onnx|python|javascript, or moie export --check DIR"
         raise InputError(f"{missing} is missing: {forms}")
-    folder = api.export(given.run, **_options(given, "run", "check"))
+    ranges = {name: (low, high) for name, low, high in given.feature_range}
+    if len(ranges) < len(given.feature_range):
+        names = [name for name, _, _ in given.feature_range]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"--feature-range names '{twice}' more than once, expected one range")
+    options = _options(given, "run", "check", "feature_range")
+    folder = api.export(given.run, **options, feature_ranges=ranges)
     say(f"export: {folder}")
     say(f"check it with: {typed('export --check', folder)}")
 

@@ -72,7 +72,8 @@ def _tool(names: tuple[str, ...], what: str) -> str:
 
 def _c(place: Path, name: str) -> tuple[bool, str]:
     compiler = _tool(COMPILERS, "an export to C")
-    built = _run([compiler, *FLAGS, f"{name}.c", "main.c", "-o", "main", "-lm"], place)
+    sources = sorted(file.name for file in place.glob("*.c"))  # of an older export, fewer
+    built = _run([compiler, *FLAGS, *sources, "-o", "main", "-lm"], place)
     if built.returncode:
         mistakes = [line for line in built.stdout.splitlines() if "error" in line]
         return False, f"it does not compile: {(mistakes or [built.stdout.strip()])[0]}"

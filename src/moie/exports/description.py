@@ -6,7 +6,8 @@ of one layer. Each writer puts the tables and these few lines into its language;
 same in NumPy, and the reference for all of them.
 
 An observation that `Policy.predict` refuses, with a number in it that is NaN, infinite or beyond
-`LARGEST`, gives NaN in every component of the action.
+`LARGEST`, gives NaN in every component of the action. What source code commands instead is in
+`guard.py`.
 """
 
 import abc
@@ -49,14 +50,17 @@ class Description(abc.ABC):
 
     @abc.abstractmethod
     def _of_single(self) -> Iterator[tuple[str, Array]]:
-        """The tables that single precision has to hold; what is divided by is named "scales"."""
+        """The tables that single precision has to hold, and the largest sums that are made of them.
+        Of "scales" and "sums" the reciprocal is needed too."""
 
     def check_single(self) -> None:
-        """InputError unless single precision can hold the tables."""
+        """InputError unless single precision can hold the tables, and whatever is computed of them:
+        then the action for numbers that are finite is finite."""
         for name, table in self._of_single():
             sizes = np.abs(table)
+            largest = 1 / SINGLE.tiny if name.endswith(("scales", "sums")) else SINGLE.max
             small = sizes[sizes < SINGLE.tiny] if name.endswith("scales") else sizes[:0]
-            for bad in (*sizes[sizes > SINGLE.max], *small):
+            for bad in (*sizes[sizes > largest], *small):
                 raise InputError(
                     f"single precision cannot hold {bad:.3g}, one of the policy's {name}: export "
                     "with --precision double"
@@ -76,18 +80,18 @@ class Experts(Description):
     default: Array
 
     def _means(self, rows: np.ndarray, real: Real) -> np.ndarray:
-        scale, prototypes, weights, actions, default = (
+        factor, prototypes, weights, actions, default = (
             table.astype(real)
-            for table in (self.scale, self.prototypes, self.weights, self.actions, self.default)
+            for table in (1 / self.scale, self.prototypes, self.weights, self.actions, self.default)
         )
         total = np.ones((len(rows), 1), real)
         summed = np.broadcast_to(default, (len(rows), len(default)))
         for prototype, weight, action in zip(prototypes, weights, actions, strict=True):
-            difference = (rows - prototype) / scale
+            difference = (rows - prototype) * factor
             strength = weight * np.exp(-(difference * difference).sum(axis=1, keepdims=True))
             total = total + strength
             summed = summed + strength * action
-        return summed / total
+        return summed * (1 / total)
 
     def _of_single(self) -> Iterator[tuple[str, Array]]:
         yield "closeness scales", self.scale
@@ -95,6 +99,10 @@ class Experts(Description):
         yield "weights", self.weights
         yield "actions", self.actions
         yield "default actions", self.default
+        strengths = self.weights[:, None] * np.column_stack(
+            [np.ones_like(self.weights), self.actions]
+        )
+        yield "sums", np.abs(strengths).sum(axis=0) + np.abs([1.0, *self.default])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -110,7 +118,7 @@ class Layers(Description):
     biases: tuple[Array, ...]
 
     def _means(self, rows: np.ndarray, real: Real) -> np.ndarray:
-        scaled = (rows.astype(np.float64) - self.mean) / self.scale
+        scaled = (rows.astype(np.float64) - self.mean) * (1 / self.scale)
         values = scaled @ self.matrices[0].T + self.biases[0]
         for matrix, bias in zip(self.matrices[1:], self.biases[1:], strict=True):
             values = np.tanh(values).astype(real) @ matrix.T.astype(real) + bias.astype(real)
@@ -120,6 +128,7 @@ class Layers(Description):
         for matrix, bias in zip(self.matrices[1:], self.biases[1:], strict=True):
             yield "matrices", matrix
             yield "biases", bias
+            yield "sums", np.abs(matrix).sum(axis=1) + np.abs(bias)
 
 
 def _experts(policy: Mixture, low: Array, high: Array) -> Experts:

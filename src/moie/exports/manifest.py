@@ -15,7 +15,9 @@ Target = Literal["c", "onnx", "python", "javascript"]
 TARGETS: tuple[Target, ...] = get_args(Target)
 MANIFEST = "export.json"
 DIGEST = "sha256"
-FORMAT, VERSION = "moie-export", 1
+FORMAT, VERSION = "moie-export", 2
+VERSIONS = (1, VERSION)
+"""Versions that are read. Exports of the first one give NaN where they now give a safe action."""
 LARGEST = 2**28
 """Bytes of a file of an export."""
 LEFT = ("a.out", "*.o", "__pycache__")
@@ -57,15 +59,16 @@ def _check(manifest: Any) -> None:
     """ValueError unless it is a manifest as `manifest_of` writes them."""
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ValueError("it was not written by moie")
-    if manifest.get("version") != VERSION:
-        raise ValueError(f"its version is {manifest.get('version')!r}, this moie reads {VERSION}")
+    if manifest.get("version") not in VERSIONS:
+        known = " and ".join(map(str, VERSIONS))
+        raise ValueError(f"its version is {manifest.get('version')!r}, this moie reads {known}")
     if manifest.get(DIGEST) != digest_of(manifest):
         raise ValueError("its content does not match its digest: it was damaged or changed")
     if manifest.get("target") not in TARGETS:
         known = ", ".join(TARGETS)
         raise ValueError(f"its target is {manifest.get('target')!r}, expected one of {known}")
     for name in ("name", "policy"):
-        if not re.fullmatch(r"[a-z0-9_]+", str(manifest[name])):
+        if not re.fullmatch(r"[A-Za-z0-9_]+", str(manifest[name])):
             raise ValueError(f"its {name} is {manifest[name]!r}, expected letters and digits")
     if not isinstance(manifest["files"], dict):
         raise ValueError("its files are not names and digests")

@@ -1,20 +1,13 @@
 """What the comments of an export say, and how names get into source code."""
 
-import keyword
-import re
-import sys
 from dataclasses import dataclass
 
 from moie.explanation.program import about_expert
+from moie.exports.naming import identifier
 from moie.policy.base import Policy
 from moie.policy.handwork import listed
 from moie.policy.mixture import Mixture
 from moie.terminal import printable
-
-LONGEST = 60
-"""Characters of a name."""
-TAKEN = ("main", *sys.stdlib_module_names)
-"""Names of files that exports have beside the policy's own, and of modules that Python has."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +30,9 @@ class Notes:
     """The version that wrote it."""
 
 
-def notes_of(policy: Policy, digest: str) -> Notes:
-    """The notes about a policy whose file has this digest."""
+def notes_of(policy: Policy, digest: str, name: str | None = None) -> Notes:
+    """The notes about a policy whose file has this digest; its export has this name, or that of the
+    task."""
     from moie import __version__
 
     experts: tuple[str, ...] = ()
@@ -47,7 +41,7 @@ def notes_of(policy: Policy, digest: str) -> Notes:
         experts = tuple(in_comment(about_expert(policy, k)) for k in range(policy.n_experts))
         changes = tuple(map(in_comment, listed(policy.edits, policy.labels)))
     return Notes(
-        name=identifier(policy.task),
+        name=name or identifier(policy.task),
         task=in_comment(policy.task),
         learned=in_comment(_learned(policy)),
         digest=digest,
@@ -69,20 +63,10 @@ def _learned(policy: Policy) -> str:
     return ", ".join([*parts, f"{policy.n_parameters} parameters"])
 
 
-def identifier(task: str) -> str:
-    """A name in C, Python and JavaScript for the policy of a task: HopperBulletEnv-v0 becomes
-    hopper_bullet_env_v0."""
-    words = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", task.rpartition(":")[2])
-    name = "_".join(words).lower()[:LONGEST]
-    is_name = bool(name) and not name[0].isdigit()
-    is_free = not keyword.iskeyword(name) and name not in TAKEN
-    return name if is_name and is_free else f"policy_{name}".rstrip("_")
-
-
 def in_comment(text: str) -> str:
     """A text as it may stand in a comment of any language: in one line, and it ends none."""
     text = printable(text)
-    for mark in ("*/", "/*", "??"):
+    for mark in ("*/", "/*", "//", "??"):  # of these, MISRA C forbids "//"
         while mark in text:  # of "???", there is still one after the first time
             text = text.replace(mark, " ".join(mark))
     return text.rstrip("\\")

@@ -10,6 +10,8 @@ import jinja2
 import numpy as np
 
 from moie.exports.description import Description, Experts, Layers
+from moie.exports.guard import Guard
+from moie.exports.manifest import VERSION
 from moie.exports.notes import Notes
 from moie.exports.vectors import Vectors
 from moie.policy.observation import LARGEST
@@ -67,8 +69,12 @@ def _environment(language: Language, real: str, indent: int) -> jinja2.Environme
         lstrip_blocks=True,
         autoescape=False,  # it is source code; `notes` has only texts that may stand in a comment
     )
-    filters: dict[str, Callable[..., str]] = {
+    filters: dict[str, Callable[..., Any]] = {
         "plain": repr,
+        "inverse": lambda values: [1 / value for value in values],
+        "beside": lambda names, values: [
+            f"{name}: 1 / {value:.4g}" for name, value in zip(names, values, strict=True)
+        ],
         "number": lambda value: language.number(value, real),
         "column": lambda values, names, by=indent, real=real: language.column(
             values, names, by, real
@@ -81,15 +87,23 @@ def _environment(language: Language, real: str, indent: int) -> jinja2.Environme
     return environment
 
 
-def _context(description: Description, notes: Notes, vectors: Vectors, real: str) -> dict[str, Any]:
+def _context(
+    description: Description, guard: Guard, notes: Notes, vectors: Vectors, real: str
+) -> dict[str, Any]:
     """What the templates may use: every table of the description by its name, as lists."""
     is_single_layer = isinstance(description, Layers) and len(description.matrices) == 1
     tables = {item.name: _listed(getattr(description, item.name)) for item in fields(description)}
+    limits = guard.limits(np.float32 if real == "float" else np.float64)
     return tables | {
         "kind": "experts" if isinstance(description, Experts) else "layers",
         "notes": notes,
         "vectors": {item.name: _listed(getattr(vectors, item.name)) for item in fields(vectors)},
+        "safe": guard.safe.tolist(),
+        "ranges": list(zip(*map(_listed, limits), strict=True)) if guard.ranged.any() else [],
+        "ranged": guard.ranged.tolist(),
+        "format": VERSION,
         "largest": LARGEST,
+        "real_max": "FLT_MAX" if real == "float" else "DBL_MAX",
         "real": real,
         "precision": "single" if real == "float" else "double",
         "exp": "expf" if real == "float" else "exp",
@@ -112,30 +126,34 @@ def _files(
     }
 
 
-def c(description: Description, notes: Notes, vectors: Vectors, real: str) -> dict[str, bytes]:
-    """C99: a header, a source, a main with the test vectors."""
-    name = notes.name
+def c(
+    description: Description, guard: Guard, notes: Notes, vectors: Vectors, real: str
+) -> dict[str, bytes]:
+    """C99: a header, a source, a self-test, and a main that runs it."""
     templates = {
-        f"{name}.h": "policy.h.jinja",
-        f"{name}.c": "policy.c.jinja",
+        f"{notes.name}.h": "policy.h.jinja",
+        f"{notes.name}.c": "policy.c.jinja",
+        f"{notes.name}_test.c": "test.c.jinja",
         "main.c": "main.c.jinja",
     }
-    context = _context(description, notes, vectors, real)
+    context = _context(description, guard, notes, vectors, real)
     return _files(templates, _environment(C, real, 4), context)
 
 
-def python(description: Description, notes: Notes, vectors: Vectors, real: str) -> dict[str, bytes]:
+def python(
+    description: Description, guard: Guard, notes: Notes, vectors: Vectors, real: str
+) -> dict[str, bytes]:
     """A Python file, and one with the test vectors."""
     templates = {f"{notes.name}.py": "policy.py.jinja", f"{notes.name}_test.py": "test.py.jinja"}
-    context = _context(description, notes, vectors, real)
+    context = _context(description, guard, notes, vectors, real)
     return _files(templates, _environment(PYTHON, real, 4), context)
 
 
 def javascript(
-    description: Description, notes: Notes, vectors: Vectors, real: str
+    description: Description, guard: Guard, notes: Notes, vectors: Vectors, real: str
 ) -> dict[str, bytes]:
     """A JavaScript module, and one with the test vectors."""
     name = notes.name
     templates = {f"{name}.mjs": "policy.mjs.jinja", f"{name}_test.mjs": "test.mjs.jinja"}
-    context = _context(description, notes, vectors, real)
+    context = _context(description, guard, notes, vectors, real)
     return _files(templates, _environment(JAVASCRIPT, real, 2), context)
