@@ -180,7 +180,9 @@ def _command(of: Printed, action: Iterable[float], width: int) -> list[str]:
 
 def _default_said(of: Printed) -> str:
     leads = of.reading.leads
-    return "" if leads is None else f"  # the default: leads {percent(leads[-1])}"
+    if leads is None:
+        return ""
+    return f"  # the default: {f'leads {percent(leads[-1])}' if leads[-1] else 'did not lead there'}"
 
 
 def _left_out(of: Printed, width: int) -> list[str]:
