@@ -21,17 +21,17 @@ POLICIES = sorted(RESULTS.glob("*-policies/*.safetensors"))
 def test_published_tables_are_those_of_the_published_evaluations(file: Path) -> None:
     found = curves.read(file)
     assert markdown(make_facts(found, file.parent.name)) == (file.parent / "table.md").read_bytes()
-    assert found.study is not None or file.parent.name.startswith("swarm")
+    assert found.study is not None or file.parent.name.startswith(("swarm", "hopper-raw"))
 
 
-@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.parent.name)
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_tables_of_the_pages_are_those_of_the_published_files(page: Path) -> None:
     text = page.read_text()
     assert pages.PAGES[page](text, evidence.read()) == text
 
 
 def test_there_is_something_published() -> None:
-    published = {"smoke", "paper-small", "paper-locomotion", "crisp", "swarm"}
+    published = {"smoke", "paper-small", "paper-locomotion", "crisp", "swarm", "hopper-raw"}
     assert {file.parent.name for file in FOLDERS} >= published
     assert len(POLICIES) >= 5
 

@@ -21,7 +21,7 @@ from moie.environments.catalogue import charges
 from moie.learn import registry
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
-STUDIES = ("paper-small", "paper-locomotion", "paper-diffproto", "swarm")
+STUDIES = ("paper-small", "paper-locomotion", "paper-diffproto", "swarm", "hopper-raw")
 
 Who = tuple[str, int]  # an algorithm, and its number of experts or zero
 

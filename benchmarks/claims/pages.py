@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.claims.evidence import Evidence, Study
 from benchmarks.claims.measure import POLICIES
+from benchmarks.claims.statements import WALKS, each, shared
 
 import moie
 from moie.comparison.facts.schema import Estimate, Result
@@ -20,6 +21,7 @@ HEAD = ("task", "learner", "parameters", "seeds", "return, sampled actions", "re
 WALKED = (*HEAD, "distance [m]")
 WANDERED = (*WALKED, "prototypes off visited states by")
 ATTENDED = (*(name for name in WALKED if name != "seeds"), "attention")
+HOPPED = ("compressPolicy", "runs", "hop", "distance of each run [m]", "return, sampled actions")
 COMMANDS = ("policy", "steps", "command")
 SHORT = {task.id: task.short for task in TASKS}
 
@@ -77,6 +79,21 @@ def attended(evidence: Evidence, study: str) -> Rows:
     return rows
 
 
+def hopped(evidence: Evidence) -> Rows:
+    """How many runs of Hopper with raw actions hop, with compressPolicy and without."""
+    rows = []
+    for one in evidence["hopper-raw"].facts["results"]:
+        cell = evidence["hopper-raw"].cell_with(one)
+        assert cell.distances is not None
+        distances = np.sort(cell.distances)[::-1]
+        n_hop = int((distances >= WALKS).sum())
+        setting = one["learner"].rsplit(" ", 1)[1]
+        returned = rounded(one["final"]["return_sampled"])
+        hop = shared(n_hop, len(distances))
+        rows.append([setting, str(len(distances)), hop, each(distances, 1), returned])
+    return rows
+
+
 def command(file: Path) -> list[str]:
     """A policy file, its steps, and the command that makes it."""
     policy = moie.load(file)
@@ -110,7 +127,12 @@ def _results(text: str, evidence: Evidence) -> str:
     text = with_rows(text, HEAD, returns(evidence, "paper-small", len(HEAD)))
     text = with_rows(text, WALKED, returns(evidence, "paper-locomotion", len(WALKED)))
     text = with_rows(text, WANDERED, wandered(evidence, "paper-diffproto"))
+    text = with_rows(text, HOPPED, hopped(evidence))
     return _root(text, evidence)
+
+
+def _method(text: str, evidence: Evidence) -> str:
+    return with_rows(text, HOPPED, hopped(evidence))
 
 
 def _policies(text: str, evidence: Evidence) -> str:
@@ -126,4 +148,5 @@ PAGES: dict[Path, Callable[[str, Evidence], str]] = {
     ROOT / "README.md": _root,
     ROOT / "docs" / "results" / "README.md": _results,
     POLICIES / "README.md": _policies,
+    ROOT / "docs" / "method.md": _method,
 }

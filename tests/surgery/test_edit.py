@@ -274,3 +274,43 @@ def test_an_edited_file_that_was_damaged_is_refused(file: Path) -> None:
     assert content.count(b"abc") == 2  # the label, and the record of it
     with pytest.raises(moie.InputError, match="its content does not match its digest"):
         policy_file.from_bytes(content.replace(b"abc", b"abd"), new.path)
+
+
+# --- what may not be meant -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def visiting(tmp_path: Path) -> Path:
+    """A policy that knows where it has been: cosines from 0.5 to 1."""
+    rng = np.random.default_rng(0)
+    states = np.stack([rng.uniform(0.5, 1, 200), rng.uniform(-1, 1, 200), rng.normal(size=200)], 1)
+    policy = tiny.policy("Pendulum-v1", visited=tiny.visited(states), weights=np.full(3, 5.0))
+    return policy.save(tmp_path / "policy.safetensors")
+
+
+def doubts(file: Path, old: str, new: str) -> tuple[str, ...]:
+    return edit(file, swapped(moie.show(file, format="toml"), old, new)).doubts
+
+
+def test_a_prototype_outside_of_what_was_visited_is_named(visiting: Path) -> None:
+    (said,) = doubts(visiting, '"cos of angle" = ', '"cos of angle" = -0.9 # ')
+    assert "cos of angle -0.9 was never visited; there it goes from 0.50" in said
+    assert doubts(visiting, '"cos of angle" = ', '"cos of angle" = 0.75 # ') == ()
+
+
+def test_a_weight_that_cannot_matter_or_dominates_is_named(visiting: Path) -> None:
+    (said,) = doubts(visiting, "weight = ", "weight = 0.25 # ")
+    assert "with weight 0.25 it can never lead, and has at most 20% of a command" in said
+    (said,) = doubts(visiting, "weight = ", "weight = 1e9 # ")
+    assert said.endswith("leads in 100% of the visited states: hardly anything else acts")
+    text = swapped(moie.show(visiting, format="toml"), "weight = ", "weight = 0.25 # ")
+    assert "\n  warning: expert " in str(edit(visiting, text))
+
+
+def test_a_copy_that_was_written_without_a_change_may_be_written_again(visiting: Path) -> None:
+    text = moie.show(visiting, format="toml")
+    copy = edit(visiting, text).path
+    assert copy.read_bytes() == visiting.read_bytes()
+    changed = edit(visiting, swapped(text, "weight = ", "weight = 4 # "))
+    assert changed.path == copy
+    assert copy.read_bytes() != visiting.read_bytes()

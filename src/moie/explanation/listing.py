@@ -182,7 +182,9 @@ def _default_said(of: Printed) -> str:
     leads = of.reading.leads
     if leads is None:
         return ""
-    return f"  # the default: {f'leads {percent(leads[-1])}' if leads[-1] else 'did not lead there'}"
+    return (
+        f"  # the default: {f'leads {percent(leads[-1])}' if leads[-1] else 'did not lead there'}"
+    )
 
 
 def _left_out(of: Printed, width: int) -> list[str]:

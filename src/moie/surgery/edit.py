@@ -11,6 +11,7 @@ from moie.policy import file as policy_file
 from moie.policy.handwork import Record, listed
 from moie.policy.mixture import Mixture
 from moie.surgery.changes import changes
+from moie.surgery.doubts import doubts
 from moie.surgery.draft import built
 from moie.surgery.from_toml import from_toml
 from moie.surgery.price import Price
@@ -35,6 +36,8 @@ class Edited:
     """The number that each expert had before; None for one that was added."""
     price: Price | None
     """None if no episodes were asked for."""
+    doubts: tuple[str, ...] = ()
+    """What may not be meant: values that were never visited, weights without effect."""
 
     def __str__(self) -> str:
         n = len(self.changes)
@@ -45,6 +48,7 @@ class Edited:
             moved[MOST_MOVED - 1 :] = [f"and {len(moved) - MOST_MOVED + 1} more"]
         if moved:  # whoever edited the file knows the experts by their ids
             said.append(f"  numbers of experts that were kept are the new ones: {', '.join(moved)}")
+        said += [f"  warning: {line}" for line in self.doubts]
         price = [] if self.price is None else [str(self.price)]
         return "\n".join([count, *said, *price, f"policy: {self.path}"])
 
@@ -54,17 +58,20 @@ def edit_run(
 ) -> Edited:
     """Change the policy of a policy file as the TOML file says. The new one is written when all is
     known to be well, its price included; unchanged, it has the bytes of the old."""
-    content = policy_file.read(file)
+    content = before = policy_file.read(file)
     original = mixture(policy_file.from_bytes(content, file))
     draft = from_toml(_text(toml), original, str(toml))
     new = built(draft, original)
     if new is not original:
         content = policy_file.to_bytes(new)
-    check_free(out, content)
+    is_itself = out.exists() and out.samefile(file)
+    check_free(out, content, copy=b"" if is_itself else before)
     price = None if price_of is None else price_of(original, new)
     make_place(out)
     write_bytes(out, content)
-    return Edited(out, new, tuple(changes(draft, original)), draft.sources, price)
+    records = tuple(changes(draft, original))
+    said = tuple(doubts(new, records))
+    return Edited(out, new, records, draft.sources, price, said)
 
 
 def _text(path: Path) -> str:
@@ -76,19 +83,21 @@ def _text(path: Path) -> str:
         raise FileError(f"{path}, line {line}: it is not text in UTF-8") from error
 
 
-def check_free(out: Path, content: bytes, otherwise: str = "choose another --out") -> None:
+def check_free(
+    out: Path, content: bytes, otherwise: str = "choose another --out", copy: bytes = b""
+) -> None:
     """InputError unless a policy can be written there. Only one that was changed by hand may be
-    replaced, and a file by itself."""
-    if out.exists() and not _is_replaceable(out, content):
+    replaced, a file by itself, and a `copy` that an edit without changes has written."""
+    if out.exists() and not _is_replaceable(out, content, copy):
         raise InputError(f"{out} exists and is not a policy that was edited; {otherwise}")
     check_writable(out)
 
 
-def _is_replaceable(out: Path, content: bytes) -> bool:
+def _is_replaceable(out: Path, content: bytes, copy: bytes) -> bool:
     with contextlib.suppress(InputError):
         there = policy_file.read(out)
         policy = policy_file.from_bytes(there, out)
-        return there == content or (isinstance(policy, Mixture) and bool(policy.edits))
+        return there in (content, copy) or (isinstance(policy, Mixture) and bool(policy.edits))
     return False
 
 
