@@ -5,15 +5,15 @@ The slope. With z_k = d L_k / d u_i, which is -2 (u_i - q_ki) for an expert and 
     d mu_j / d u_i = sum_k psi_k (a_kj - mu_j) z_k,
 
 the covariance of a_j and z under the memberships psi. A covariance does not change when 2 u_i is
-added to all z: then an expert's z is 2 q_ki, a constant, and the default's is 2 u_i. For fixed psi it
-is linear in the default's z, so its largest value is at one of the two ends of the box.
+added to all z: then an expert's z is 2 q_ki, a constant, and the default's is 2 u_i. For fixed
+psi it is linear in the default's z, so its largest value is at one of the two ends of the box.
 
 Of psi only this is used: it lies between bounds and sums to one. Three bounds follow.
 
 - Pairs. For a fixed mean action the covariance is linear in psi, so its largest value over all psi
   is that of some two parts k and l of 1/2 each: (a_k - a_l) (z_k - z_l) / 4.
-- Products. The covariance is the sum over pairs of psi_k psi_l (a_k - a_l) (z_k - z_l); bounds of the
-  products bound it.
+- Products. The covariance is the sum over pairs of psi_k psi_l (a_k - a_l) (z_k - z_l); bounds of
+  the products bound it.
 - Corners. For any c below the mean action and e below the mean of z (or both above),
   cov = E (a - c)(z - e) - (E a - c)(E z - e) <= E (a - c)(z - e), which is linear in psi.
 """
@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from moie.sheet.parts import Parts, softmax
 from moie.policy.base import Array
+from moie.sheet.parts import Parts, softmax
 
 MARGIN = 1.0 + 1e-9
 """Bounds are this much larger than computed, more than rounding can be wrong by."""
@@ -47,8 +47,10 @@ def shares_over(parts: Parts, low: Array, high: Array) -> Shares:
     """Bounds of the memberships over boxes (B, d) in radii.
 
     psi_l = 1 / sum_k exp(L_k - L_l). Each difference L_k - L_l has an exact range over the box: it
-    is affine or a sum of parabolas, so it decomposes into features. And log psi_l is concave (A_k
-    - log(exp |u|^2 + sum exp A_m) with A affine), so it is below its tangent at the middle.
+    is affine or a sum of parabolas, so it decomposes into features. And of an expert log psi_l is
+    concave (A_l - log(exp |u|^2 + sum exp A_m) with A affine), so it is below its tangent at the
+    middle; of the default |u|^2 takes the place of A_l, which is above its own tangent by the
+    squared distance from the middle.
     """
     q, n = parts.places, len(parts.heads)
     middle, half = (low + high) / 2, (high - low) / 2
@@ -58,7 +60,7 @@ def shares_over(parts: Parts, low: Array, high: Array) -> Shares:
     """[b, k, l]: the largest value of L_k - L_l."""
     gaps = 2.0 * np.abs(q[:, None, :] - q[None, :, :])
     apart[:, :n, :n] = logs[:, :n, None] - logs[:, None, :n]
-    apart[:, :n, :n] += (half @ gaps.reshape(n * n, -1).T).reshape(-1, n, n)
+    apart[:, :n, :n] += (half @ gaps.reshape(n * n, len(low[0])).T).reshape(len(low), n, n)
     nearest = np.maximum(np.abs(away) - half[:, None, :], 0.0)
     farthest = np.abs(away) + half[:, None, :]
     apart[:, :n, n] = parts.heads - np.einsum("bkd,bkd->bk", nearest, nearest)
@@ -72,17 +74,22 @@ def shares_over(parts: Parts, low: Array, high: Array) -> Shares:
     slopes = z - np.einsum("bk,bkd->bd", psi, z)[:, None, :]
     log_psi = logs - np.logaddexp.reduce(logs, axis=1)[:, None]
     tangent = log_psi + np.einsum("bkd,bd->bk", np.abs(slopes), half)
+    bend = np.zeros((len(low), n + 1))
+    bend[:, n] = (half**2).sum(axis=1)
+    tangent += bend
     top = np.minimum(ceiling, np.exp(np.minimum(tangent, 0.0)))
     # The slope depends on u_i through the default's z, too.
     pull = (np.einsum("bk,bkd->bd", top, np.abs(slopes)) + 2.0 * top[:, n:]) * half
-    return Shares(np.minimum(floor, top), top, _products(top, log_psi, slopes, half), pull)
+    return Shares(np.minimum(floor, top), top, _products(top, log_psi, slopes, half, bend), pull)
 
 
-def _products(top: Array, log_psi: Array, slopes: Array, half: Array) -> Array:
-    """(B, n + 1, n + 1): upper bounds of psi_k psi_l: of the bounds of both, or a quarter, or by the
-    tangent of its logarithm at the middle; like that of psi_k it is concave."""
+def _products(top: Array, log_psi: Array, slopes: Array, half: Array, bend: Array) -> Array:
+    """(B, n + 1, n + 1): upper bounds of psi_k psi_l: of the bounds of both, or a quarter, or by
+    the tangents of the sum of their logarithms at the middle, as for psi_k. Of k = l they are
+    not the square's, and nobody asks for them."""
     rises = np.abs(slopes[:, :, None, :] + slopes[:, None, :, :])
     tangent = log_psi[:, :, None] + log_psi[:, None, :] + np.einsum("bkld,bd->bkl", rises, half)
+    tangent += bend[:, :, None] + bend[:, None, :]
     both = np.minimum(top[:, :, None] * top[:, None, :], 0.25)
     return np.minimum(both, np.exp(np.minimum(tangent, 0.0)))
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from moie.policy.base import Array
 from moie.sheet.bounds import slopes_over
 from moie.sheet.parts import Parts
-from moie.policy.base import Array
 
 WORK = 3e7
 """Limit of boxes times joints times features times pairs of parts."""
@@ -77,8 +77,8 @@ def branch(parts: Parts, features: list[int], found: Array, seconds: float) -> B
 
 
 def _worst(excess: Array, most: int) -> Array:
-    """Boxes to split, of rows (n, pairs): of each pair of joint and feature the box with the largest
-    bound, as long as it is too large, and then those that are too large for any."""
+    """Boxes to split, of rows (n, pairs): of each pair of joint and feature the box with the
+    largest bound, as long as it is too large, and then those that are too large for any."""
     first = np.argmax(excess, axis=0)[excess.max(axis=0) > 1.0]
     largest = excess.max(axis=1)
     others = np.argsort(-largest, kind="stable")[:most]

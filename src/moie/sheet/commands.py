@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from moie.sheet.parts import Parts
 from moie.explanation.bound import largest_membership
 from moie.policy.base import Array
+from moie.sheet.parts import Parts
 
 
 def command_range(parts: Parts) -> tuple[Array, Array]:

@@ -1,6 +1,6 @@
 """All figures of a data sheet, as JSON has them.
 
-What is proved is rounded outwards, so that the rounded figure is proved, too: `*_low` down, `*_high`
+What is proved is rounded outwards, so that the rounded figure is proved, too: `low` down, `high`
 and bounds up.
 """
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from moie.sheet.parts import Parts
 from moie.policy.base import Array
+from moie.sheet.parts import Parts
 
 ROUNDS = 600
 SLACK = 1e-9
@@ -64,7 +64,11 @@ def _least(
     aims: Array, normals: Array, offsets: Array, head: float, low: Array, high: Array
 ) -> Array:
     """(M,): for each aim c (M, d) a number that c u is not below where normals @ u <= offsets,
-    |u|^2 <= head and low <= u <= high: the best that ascent of the multipliers finds."""
+    |u|^2 <= head and low <= u <= high: the best that ascent of the multipliers finds.
+
+    Where there is no such u the bound grows without end; beyond the box it has grown enough.
+    """
+    enough = np.maximum(aims * low, aims * high).sum(axis=1) + 1.0
     y, v = np.zeros((len(aims), len(normals))), np.full(len(aims), 0.5 / np.sqrt(head))
     step = np.full(len(aims), 0.1)
     value, up_y, up_v = _dual(aims, y, v, normals, offsets, head, low, high)
@@ -76,7 +80,7 @@ def _least(
             v * np.exp(np.clip(step * move[1], -1, 1)),
         )
         new, new_y, new_v = _dual(aims, *trial, normals, offsets, head, low, high)
-        up = new > value
+        up = (new > value) & (value < enough)
         momentum = move[0] * up[:, None], move[1] * up
         y, up_y = np.where(up[:, None], trial[0], y), np.where(up[:, None], new_y, up_y)
         v, up_v = np.where(up, trial[1], v), np.where(up, new_v, up_v)

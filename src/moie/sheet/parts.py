@@ -1,9 +1,9 @@
 """A mixture's parts in radii: the form in which everything of a data sheet is computed.
 
 With u = x / radii and q_k = p_k / radii the logarithm of expert k's strength is
-L_k(u) = h_k - |u - q_k|^2, that of the default is 0. Between two experts the difference is affine in
-u; between an expert and the default it is a sum of one parabola for each feature. Experts without
-weight are not parts: they never act.
+L_k(u) = h_k - |u - q_k|^2, that of the default is 0. Between two experts the difference is affine
+in u; between an expert and the default it is a sum of one parabola for each feature. Experts
+without weight are not parts: they never act.
 """
 
 from dataclasses import dataclass

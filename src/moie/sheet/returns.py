@@ -27,11 +27,12 @@ def visited(policy: Mixture, seed: int, workers: int) -> Visited:
             episodes = evaluator.episodes(policy, EPISODES, kinds=("mean",))["mean"]
     except InputError as error:
         raise InputError(
-            "the policy file holds no visited states, which the data sheet is about, and none could "
-            f"be simulated: {error}"
+            "the policy file holds no visited states, which a data sheet is about, and none "
+            f"could be simulated: {error}"
         ) from error
     found = with_visited(policy, episodes)
-    assert isinstance(found, Mixture) and found.visited is not None
+    assert isinstance(found, Mixture)
+    assert found.visited is not None
     return found.visited
 
 

@@ -38,8 +38,12 @@ class Datasheet:
         from moie.present.html import rendered
 
         css = (files("moie.sheet") / "templates" / "sheet.css").read_text()
-        options = {"most": MOST_FEATURES, "wide": WIDE}
-        return rendered("moie.sheet", "sheet.html", self.facts, {}, css=css, **options)
+        return rendered(
+            *("moie.sheet", "sheet.html", self.facts, {}),
+            css=css,
+            most=MOST_FEATURES,
+            wide=WIDE,
+        )
 
 
 def datasheet(policy: Policy, episodes: int, seed: int, workers: int) -> Datasheet:

@@ -27,7 +27,7 @@ class Slopes:
     bounds: Array
     """(A, d): the same after branch and bound; it looks at what may be the largest, or matters."""
     found: Array
-    """(A, d): the largest slope that a search from visited states found."""
+    """(A, d): the largest slope that a search found in the box."""
     n_boxes: int
     ended: str
 
@@ -39,7 +39,7 @@ def slopes(parts: Parts, seconds: float) -> Slopes:
     joints = list(range(parts.actions.shape[1]))
     low, high = parts.box
     closed = slopes_over(parts, low[None], high[None], everything, joints)[0][0]
-    found = steepest(parts, everything)[0]
+    found = steepest(parts, everything)
     matter = printed(parts.policy).features
     largest = (closed > found.max(axis=1, keepdims=True)).any(axis=0)
     chosen = sorted({*matter, *np.flatnonzero(largest).tolist()})

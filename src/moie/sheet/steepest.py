@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from moie.sheet.parts import Parts
 from moie.policy.base import Array
+from moie.sheet.parts import Parts
 
-STARTS, ROUNDS = 6, 80
+STARTS, ROUNDS = 3, 60
+RANDOM = 500
 
 
 def slopes_at(parts: Parts, u: Array) -> Array:
-    """(N, A, d): d mu_j / d u_i = sum_k psi_k (a_kj - mu_j) (z_ki), the mean action's slope per radius
-    in states (N, d) in radii."""
+    """(N, A, d): d mu_j / d u_i = sum_k psi_k (a_kj - mu_j) z_ki, the mean action's slope per
+    radius in states (N, d) in radii."""
     psi, a = parts.memberships(u), parts.actions
     z = np.concatenate(
         [-2.0 * (u[:, None, :] - parts.places), np.zeros((len(u), 1, u.shape[1]))], 1
@@ -19,28 +20,27 @@ def slopes_at(parts: Parts, u: Array) -> Array:
     return np.einsum("nk,nkj,nkd->njd", psi, offsets, z)
 
 
-def steepest(parts: Parts, features: list[int]) -> tuple[Array, Array]:
-    """(A, F): the largest |d mu_j / d u_i| found in the visited box, and (A, F, d) where.
+def steepest(parts: Parts, features: list[int]) -> Array:
+    """(A, F): the largest |d mu_j / d u_i| found in the visited box.
 
-    For each joint and feature from the best of the visited states, of the prototypes and of the
-    points between them, moved into the box: steps along the gradient
+    For each joint and feature from the best of some visited states, of the points between two
+    prototypes, of those between a prototype and a visited state, and of random ones, all moved into
+    the box: steps along the gradient
 
         d cov(a, z_i) / d u_m = E (a - Ea) (z_i - Ez_i) (z_m - Ez_m) - 2 [m = i] cov(a, is expert),
 
     longer after one that climbs, shorter after one that does not.
     """
     low, high = parts.box
-    q = parts.places
-    some = parts.visited[:: max(1, len(parts.visited) // 500)]
-    between = ((q[:, None, :] + q[None, :, :]) / 2).reshape(-1, q.shape[1])
-    to_q = (some[::10, None, :] + q[None, :, :]).reshape(-1, q.shape[1]) / 2
-    pool = np.clip(np.concatenate([some, between, to_q]), low, high)
-    there = np.abs(slopes_at(parts, pool)[:, :, features])
     n_joints = parts.actions.shape[1]
-    j, i = (x.ravel() for x in np.meshgrid(range(n_joints), range(len(features)), indexing="ij"))
-    first = np.argsort(-there[:, j, i], axis=0)[:STARTS]
-    u = pool[first.ravel()]
-    j, i = np.tile(j, STARTS), np.tile(np.asarray(features)[i], STARTS)
+    j, i = (x.ravel() for x in np.meshgrid(range(n_joints), features, indexing="ij"))
+    starts = []
+    for pool in _pools(parts):
+        there = np.abs(slopes_at(parts, pool))[:, j, i]
+        starts.append(pool[np.argsort(-there, axis=0)[:STARTS]])
+    u = np.concatenate(starts)
+    n_starts = len(u)
+    u, j, i = u.reshape(-1, len(low)), np.tile(j, n_starts), np.tile(i, n_starts)
     value, gradient = _climb(parts, u, j, i)
     step = np.full(len(u), 0.2)
     for _ in range(ROUNDS):
@@ -50,11 +50,19 @@ def steepest(parts: Parts, features: list[int]) -> tuple[Array, Array]:
         up = new > value
         u, gradient = np.where(up[:, None], trial, u), np.where(up[:, None], slope, gradient)
         value, step = np.where(up, new, value), np.where(up, 1.5 * step, 0.4 * step)
-    by = value.reshape(STARTS, n_joints, len(features))
-    at = u.reshape(STARTS, n_joints, len(features), -1)
-    best = np.argmax(by, axis=0)[None]
-    chosen = np.take_along_axis(at, best[..., None], axis=0)[0]
-    return np.take_along_axis(by, best, axis=0)[0], chosen
+    return value.reshape(n_starts, n_joints, len(features)).max(axis=0)
+
+
+def _pools(parts: Parts) -> list[Array]:
+    """States of the box to start from, by kind."""
+    low, high = parts.box
+    q, rng = parts.places, np.random.default_rng(0)
+    some = parts.visited[:: max(1, len(parts.visited) // RANDOM)]
+    between = (q[:, None, :] + q[None, :, :]) / 2
+    halfway = (some[::10, None, :] + q[None, :, :]) / 2
+    drawn = rng.uniform(low, high, (RANDOM, len(low)))
+    kinds = (some, between.reshape(-1, len(low)), halfway.reshape(-1, len(low)), drawn)
+    return [np.clip(kind, low, high) for kind in kinds if len(kind)]
 
 
 def _climb(parts: Parts, u: Array, j: Array, i: Array) -> tuple[Array, Array]:
@@ -67,7 +75,7 @@ def _climb(parts: Parts, u: Array, j: Array, i: Array) -> tuple[Array, Array]:
     )
     off = psi * (a - np.einsum("nk,nk->n", psi, a)[:, None])
     centred = z - np.einsum("nk,nkd->nd", psi, z)[:, None, :]
-    own = np.take_along_axis(centred, i[:, None, None], axis=2)[:, :, 0]
+    own = centred[rows, :, i]
     slope = (off * own).sum(axis=1)
     gradient = np.einsum("nk,nk,nkd->nd", off, own, centred)
     gradient[rows, i] -= 2.0 * off[:, :-1].sum(axis=1)

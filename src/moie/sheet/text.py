@@ -46,8 +46,8 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
     count = f"{states['episodes']} episode{'s' * (states['episodes'] != 1)}"
     return [
         *_said(
-            f"{policy['task']}: data sheet of a policy of {policy['n_experts']} experts, learned by "
-            f"{policy['by']}",
+            f"{policy['task']}: data sheet of a policy of {policy['n_experts']} experts, learned "
+            f"by {policy['by']}",
             width,
             "",
         ),
@@ -105,10 +105,11 @@ def _tolerance(facts: dict[str, Any], width: int) -> list[str]:
     lines = [
         "SENSOR TOLERANCE",
         *_said(
-            f"Sampled, exact for each of {tolerance['n_states']} visited states: another part leads "
-            f"only after a change of {tolerance['median']:.2g} radii (median; 5% of the states need "
-            f"less than {tolerance['q05']:.2g}, the nearest {tolerance['smallest']:.2g}). One "
-            "feature alone, and how often it is the one that needs the least of its radius:",
+            f"Sampled, exact for each of {tolerance['n_states']} visited states: another part "
+            f"leads only after a change of {tolerance['median']:.2g} radii (median; 5% of the "
+            f"states need less than {tolerance['q05']:.2g}, the nearest "
+            f"{tolerance['smallest']:.2g}). One feature alone, and how often it is the one that "
+            "needs the least of its radius:",
             width,
         ),
     ]
@@ -132,15 +133,15 @@ def _slope(facts: dict[str, Any], width: int) -> list[str]:
         *_said(
             f"Proved for the visited box ({boxes}): how much a command changes at most with a "
             "feature, per radius and in its own unit, along the feature of the largest bound. "
-            "Found: the steepest that a search from visited states met.",
+            "Found: the steepest that a search met.",
             width,
         ),
     ]
-    rows = [("command", "at most", "found", "gap", "along", "at most")]
+    rows = [("command", "at most", "found", "gap", "along", "per unit")]
     for one in slope["joints"]:
         row = next(row for row in one["features"] if row["feature"] == one["feature"])
         gap = "-" if one["gap"] is None else f"{one['gap']:.2f}x"
-        per = f"{row['bound']:g} per {row['unit'] or 'one'}"
+        per = f"{row['bound']:g}" + f" per {row['unit']}" * bool(row["unit"])
         rows.append(
             (one["joint"], f"{one['bound']:g}", f"{one['found']:.3g}", gap, one["feature"], per)
         )
@@ -166,8 +167,9 @@ def _deletion(facts: dict[str, Any], width: int) -> list[str]:
 def _size(facts: dict[str, Any], width: int) -> list[str]:
     size = facts["size"]
     said = (
-        f"{size['parameters']:,} parameters. As one sequential program without vectors and loops "
-        f"(the protocol of Kohler and Akrour, arXiv 2503.08322): {size['bytes']:,} bytes of Python, "
+        f"{size['parameters']:,} parameters. As one sequential program without vectors and "
+        "loops (the protocol of Kohler and Akrour, arXiv 2503.08322): "
+        f"{size['bytes']:,} bytes of Python, "
         f"{size['microseconds']:.0f} microseconds for a step here (measured, one core)."
     )
     returns = size["returns"]

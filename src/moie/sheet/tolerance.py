@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from moie.sheet.parts import Parts
 from moie.policy.base import Array
+from moie.sheet.parts import Parts
 
 
 @dataclass(frozen=True, eq=False)

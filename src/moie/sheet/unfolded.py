@@ -18,8 +18,8 @@ CALLS, REPEATS = 200, 25
 def unfolded(policy: Mixture) -> str:
     """The policy as a Python function `act(x0, x1, ...)` of one assignment after another.
 
-    t_k = ((x_i - p_ki) / r_i)^2 summed, s_k = w_k exp(-t_k), and for each command the sum of s_k a_kj
-    over all parts, divided by the sum of s_k (the default's is 1), clipped.
+    t_k = ((x_i - p_ki) / r_i)^2 summed, s_k = w_k exp(-t_k), and for each command the sum of
+    s_k a_kj over all parts, divided by the sum of s_k (the default's is 1), clipped.
     """
     names = [f"x{i}" for i in range(len(policy.feature_names))]
     experts = np.flatnonzero(policy.weights > 0).tolist()
@@ -58,5 +58,5 @@ def microseconds(source: str, states: Array) -> float:
     of calls, each batch in another of these states (N, d)."""
     act = compiled(source)
     rows = states[np.linspace(0, len(states) - 1, REPEATS).astype(int)].tolist()
-    times = [timeit.timeit(lambda row=row: act(*row), number=CALLS) for row in rows]  # type: ignore[misc]
+    times = [timeit.timeit(lambda row=row: act(*row), number=CALLS) for row in rows]
     return float(np.median(times)) / CALLS * 1e6
