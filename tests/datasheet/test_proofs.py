@@ -9,6 +9,7 @@ import pytest
 from moie.policy.mixture import Mixture
 from moie.policy.reading import leaders
 from moie.sheet.bounds import largest_mean, shares_over, slopes_over
+from moie.sheet.caps import caps
 from moie.sheet.facts import outward, upward
 from moie.sheet.steepest import slopes_at
 from tests.datasheet.conftest import ZOO, facts_of, parts_of
@@ -205,6 +206,26 @@ def test_bounds_over_a_box_hold_in_it(name: str) -> None:
         products = (psi[:, :, None] * psi[:, None, :])[:, different]
         assert (products <= shares.products[:, different] + 1e-9).all()
         assert (np.abs(slopes_at(parts, u)) <= bounds + 1e-9).all()
+
+
+@EVERY
+def test_two_experts_are_active_together_as_far_as_is_proved(name: str) -> None:
+    parts = parts_of(name)
+    limits, n, (low, high) = caps(parts), len(parts.heads), parts.box
+    u = in_box(name, 3000) / parts.radii
+    psi = parts.memberships(u)
+    for k, other in zip(*np.triu_indices(n, 1), strict=True):
+        both = psi[:, k] * psi[:, other]
+        assert both.max() <= limits[k, other] + 1e-12
+    k, other = np.unravel_index(np.argmin(limits[:n, :n]), (n, n))
+
+    def product(x: np.ndarray) -> np.ndarray:
+        return np.log(parts.memberships(x)[:, [k, other]]).sum(axis=1)
+
+    start = u[np.argsort(-product(u))[:20]]
+    best = climbed(product, start, low, high, np.ones(len(low)), 100)[1].max()
+    assert best <= np.log(limits[k, other]) + 1e-6
+    assert np.log(limits[k, other]) <= best + 1.0  # and little more is proved
 
 
 def test_bounds_over_small_boxes_are_near_the_slope() -> None:

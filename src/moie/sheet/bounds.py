@@ -8,12 +8,15 @@ the covariance of a_j and z under the memberships psi. A covariance does not cha
 added to all z: then an expert's z is 2 q_ki, a constant, and the default's is 2 u_i. For fixed
 psi it is linear in the default's z, so its largest value is at one of the two ends of the box.
 
-Of psi only this is used: it lies between bounds and sums to one. Three bounds follow.
+Of psi only this is used: it lies between bounds, so do products, and it sums to one. Three bounds
+follow.
 
 - Pairs. For a fixed mean action the covariance is linear in psi, so its largest value over all psi
   is that of some two parts k and l of 1/2 each: (a_k - a_l) (z_k - z_l) / 4.
-- Products. The covariance is the sum over pairs of psi_k psi_l (a_k - a_l) (z_k - z_l); bounds of
-  the products bound it.
+- Products. The covariance sums psi_k psi_l D_kl over pairs, D_kl = (a_k - a_l) (z_k - z_l).
+  All psi_k psi_l together, being (1 - sum psi^2) / 2, are at most m = (1 - 1/(n + 1)) / 2. So for
+  any t >= 0 the sum is at most t m plus that of the bounds of psi_k psi_l times the excess of D_kl
+  over t.
 - Corners. For any c below the mean action and e below the mean of z (or both above),
   cov = E (a - c)(z - e) - (E a - c)(E z - e) <= E (a - c)(z - e), which is linear in psi.
 """
@@ -25,6 +28,8 @@ import numpy as np
 from moie.policy.base import Array
 from moie.sheet.parts import Parts, softmax
 
+LEVELS = (0.0, 0.1, 0.2, 0.3)
+"""Values of t that are tried, as parts of the largest D."""
 MARGIN = 1.0 + 1e-9
 """Bounds are this much larger than computed, more than rounding can be wrong by."""
 
@@ -43,8 +48,8 @@ class Shares:
     """(B, d): how much each feature matters for these bounds: the one to split along."""
 
 
-def shares_over(parts: Parts, low: Array, high: Array) -> Shares:
-    """Bounds of the memberships over boxes (B, d) in radii.
+def shares_over(parts: Parts, low: Array, high: Array, limits: Array | None = None) -> Shares:
+    """Bounds of the memberships over boxes (B, d) in radii; `limits` are known of all products.
 
     psi_l = 1 / sum_k exp(L_k - L_l). Each difference L_k - L_l has an exact range over the box: it
     is affine or a sum of parabolas, so it decomposes into features. And of an expert log psi_l is
@@ -80,7 +85,10 @@ def shares_over(parts: Parts, low: Array, high: Array) -> Shares:
     top = np.minimum(ceiling, np.exp(np.minimum(tangent, 0.0)))
     # The slope depends on u_i through the default's z, too.
     pull = (np.einsum("bk,bkd->bd", top, np.abs(slopes)) + 2.0 * top[:, n:]) * half
-    return Shares(np.minimum(floor, top), top, _products(top, log_psi, slopes, half, bend), pull)
+    products = _products(top, log_psi, slopes, half, bend)
+    if limits is not None:
+        products = np.minimum(products, limits)
+    return Shares(np.minimum(floor, top), top, products, pull)
 
 
 def _products(top: Array, log_psi: Array, slopes: Array, half: Array, bend: Array) -> Array:
@@ -110,11 +118,16 @@ def largest_mean(values: Array, low: Array, high: Array) -> Array:
 
 
 def slopes_over(
-    parts: Parts, low: Array, high: Array, features: list[int], joints: list[int]
+    parts: Parts,
+    low: Array,
+    high: Array,
+    features: list[int],
+    joints: list[int],
+    limits: Array | None = None,
 ) -> tuple[Array, Array]:
     """(B, J, F): upper bounds of |d mu_j / d u_i| over each box, for these joints and features; and
     (B, d), how much a split along each feature promises."""
-    shares = shares_over(parts, low, high)
+    shares = shares_over(parts, low, high, limits)
     a = parts.actions.T[joints][None, :, None, :]  # (1, J, 1, n + 1)
     prototypes = 2.0 * parts.places[:, features].T
     z = np.broadcast_to(prototypes, (len(low), *prototypes.shape))
@@ -129,10 +142,14 @@ def slopes_over(
 def _covariance(shares: Shares, a: Array, z: Array) -> Array:
     """(B, J, F): an upper bound of the covariance of a (1, J, 1, n + 1) and z (B, 1, F, n + 1)."""
     low, high = shares.low[:, None, None], shares.high[:, None, None]
-    da, dz = a[..., :, None] - a[..., None, :], z[..., :, None] - z[..., None, :]
-    rises = np.maximum(da * dz, 0.0)
-    caps = shares.products[:, None, None]
-    found = np.minimum(rises.max(axis=(-2, -1)) / 4, (rises * caps).sum(axis=(-2, -1)) / 2)
+    k, other = np.triu_indices(a.shape[-1], 1)
+    rises = np.maximum((a[..., k] - a[..., other]) * (z[..., k] - z[..., other]), 0.0)
+    caps = shares.products[:, None, None, k, other]
+    most, together = rises.max(axis=-1, initial=0.0), (1.0 - 1.0 / a.shape[-1]) / 2
+    found = most / 4
+    for level in LEVELS:
+        excess = np.maximum(rises - (level * most)[..., None], 0.0)
+        found = np.minimum(found, level * together * most + (excess * caps).sum(axis=-1))
     full = np.broadcast_shapes(a.shape, z.shape)
     for sign in (1.0, -1.0):
         c = sign * -largest_mean(-sign * a, low[:, :, :1], high[:, :, :1])

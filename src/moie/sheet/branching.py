@@ -39,8 +39,11 @@ class Branched:
     """Why it ended: "tight", "boxes" or "seconds"."""
 
 
-def branch(parts: Parts, features: list[int], found: Array, seconds: float) -> Branched:
-    """Proved bounds for all joints and these features; `found` (A, F) are slopes that occur.
+def branch(
+    parts: Parts, features: list[int], found: Array, limits: Array, seconds: float
+) -> Branched:
+    """Proved bounds for all joints and these features; `found` (A, F) are slopes that occur,
+    `limits` (n + 1, n + 1) those of `caps`.
 
     The number of boxes has a limit that depends on the policy alone, so that the result does, too;
     `seconds` is for slow machines.
@@ -53,7 +56,7 @@ def branch(parts: Parts, features: list[int], found: Array, seconds: float) -> B
     batch = int(np.clip(AT_ONCE / each / 2, 1, 256))
     low, high = (np.repeat(end[None], most, axis=0) for end in parts.box)
     bounds, pull = np.zeros((most, *found.shape)), np.zeros((most, low.shape[1]))
-    bounds[:1], pull[:1] = slopes_over(parts, low[:1], high[:1], features, joints)
+    bounds[:1], pull[:1] = slopes_over(parts, low[:1], high[:1], features, joints, limits)
     closed, n, ended = bounds[0].copy(), 1, "boxes"
     while n + 1 < most:
         if time.perf_counter() - began > seconds:
@@ -70,7 +73,7 @@ def branch(parts: Parts, features: list[int], found: Array, seconds: float) -> B
         middle = (low[chosen, axis] + high[chosen, axis]) / 2
         high[chosen, axis], low[new, axis] = middle, middle
         both = np.concatenate([chosen, new])
-        own, pull[both] = slopes_over(parts, low[both], high[both], features, joints)
+        own, pull[both] = slopes_over(parts, low[both], high[both], features, joints, limits)
         bounds[both] = np.minimum(own, np.tile(bounds[chosen], (2, 1, 1)))
         n += len(chosen)
     return Branched(bounds[:n].max(axis=0), closed, n, ended)

@@ -12,6 +12,7 @@ from moie.explanation.printed import printed
 from moie.policy.base import Array
 from moie.sheet.bounds import slopes_over
 from moie.sheet.branching import branch
+from moie.sheet.caps import caps
 from moie.sheet.parts import Parts
 from moie.sheet.steepest import steepest
 
@@ -38,12 +39,15 @@ def slopes(parts: Parts, seconds: float) -> Slopes:
     everything = list(range(len(parts.radii)))
     joints = list(range(parts.actions.shape[1]))
     low, high = parts.box
-    closed = slopes_over(parts, low[None], high[None], everything, joints)[0][0]
+    limits = caps(parts)
+    closed = slopes_over(parts, low[None], high[None], everything, joints, limits)[0][0]
     found = steepest(parts, everything)
     matter = printed(parts.policy).features
     largest = (closed > found.max(axis=1, keepdims=True)).any(axis=0)
     chosen = sorted({*matter, *np.flatnonzero(largest).tolist()})
+    if not chosen:  # nothing makes a slope
+        return Slopes(matter, closed, closed, found, 1, "tight")
     bounds = closed.copy()
-    made = branch(parts, chosen, found[:, chosen], seconds)
+    made = branch(parts, chosen, found[:, chosen], limits, seconds)
     bounds[:, chosen] = made.bounds
     return Slopes(matter, closed, bounds, found, made.n_boxes, made.ended)
