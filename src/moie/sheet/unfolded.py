@@ -4,6 +4,7 @@ There a policy is unfolded into a sequential program, without vectors, loops and
 either; its size is the program's, and its cost the time of one step of it.
 """
 
+import time
 import timeit
 from collections.abc import Callable, Sequence
 
@@ -54,9 +55,12 @@ def compiled(source: str) -> Callable[..., Sequence[float]]:
 
 
 def microseconds(source: str, states: Array) -> float:
-    """The time of one step of the program on this machine, in one thread: the median over batches
-    of calls, each batch in another of these states (N, d)."""
+    """The processor's time for one step of the program on this machine, in one thread: the median
+    over batches of calls, each batch in another of these states (N, d)."""
     act = compiled(source)
     rows = states[np.linspace(0, len(states) - 1, REPEATS).astype(int)].tolist()
-    times = [timeit.timeit(lambda row=row: act(*row), number=CALLS) for row in rows]
+    times = [
+        timeit.timeit(lambda row=row: act(*row), timer=time.thread_time, number=CALLS)
+        for row in rows
+    ]
     return float(np.median(times)) / CALLS * 1e6
