@@ -196,6 +196,7 @@ def loaded(code: str) -> set[str]:
 
 
 TOML = ["show", "RUN", "--format", "toml"]
+SHEET = ["datasheet", "RUN"]
 HEAVY = {"jax", "equinox", "optax", "pybullet", "Box2D", "mujoco", "onnx", "onnxruntime"}
 
 
@@ -204,13 +205,13 @@ def test_importing_moie_loads_next_to_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["--version"], ["tasks"], ["zoo"], ["show", "RUN"], TOML]
+    "words", [["--help"], ["--version"], ["tasks"], ["zoo"], ["show", "RUN"], TOML, SHEET]
 )
 def test_commands_that_only_look_do_not_load_jax(words: list[str], pendulum: Path) -> None:
     words = [str(pendulum) if word == "RUN" else word for word in words]
     modules = loaded(f"from moie.cli.main import main\nassert main({words}) == 0")
     assert not HEAVY & modules
-    assert "numpy" not in modules or words[0] in ("tasks", "show", "zoo")
+    assert "numpy" not in modules or words[0] in ("tasks", "show", "zoo", "datasheet")
 
 
 def test_an_export_is_written_and_checked_without_jax(pendulum: Path, tmp_path: Path) -> None:
@@ -255,6 +256,10 @@ BELOW = {
         *("core", "environments", "errors", "files"),
         *("policy", "present", "rollout", "runs", "terminal"),
     },
+    "sheet": {
+        *("environments", "errors", "explanation", "files"),
+        *("policy", "present", "runs", "terminal"),
+    },
     "surgery": {"errors", "explanation", "files", "policy", "runs", "terminal"},
     "workshop": {
         *("environments", "errors", "explanation", "files", "moie", "policy", "present", "rollout"),
@@ -276,7 +281,8 @@ BELOW = {
     "api": {
         "accelerated",
         *("environments", "errors", "explanation", "exports", "extras", "learn"),
-        *("policy", "present", "runs", "stopping", "surgery", "terminal", "workshop"),
+        *("policy", "present", "runs", "sheet", "stopping", "surgery", "system", "terminal"),
+        "workshop",
     },
     "cli": {
         "accelerated",

@@ -222,7 +222,7 @@ def reached(*_: Any, **__: Any) -> None:
 def test_command_lines_are_understood_and_quick_ones_run(
     page: Path, folder: Path, pendulum: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others = ("resume", "evaluate", "explain", "prune", "edit", "export", "studio")
+    others = ("resume", "evaluate", "datasheet", "explain", "prune", "edit", "export", "studio")
     for name in ("train_config", "swarm_config", *others, "check_export"):
         monkeypatch.setattr(api, name, reached)
     monkeypatch.setattr(interface, "compare", reached)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from moie.api import (
         Run,
         check_export,
+        datasheet,
         edit,
         evaluate,
         explain,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Run",
+    "datasheet",
     "edit",
     "evaluate",
     "explain",
@@ -67,8 +69,8 @@ __all__ += ["Grid", "Study", "StudyRuns", "compare", "study", "study_status"]
 __all__ += ["ClusterError", "DivergenceError", "EnvironmentFault", "FileError", "InputError"]
 __all__ += ["MoieError", "Stopped"]
 _HOMES = {
-    "api": "Run check_export edit evaluate explain export load prune resume show studio swarm "
-    "tasks train",
+    "api": "Run check_export datasheet edit evaluate explain export load prune resume show studio "
+    "swarm tasks train",
     "errors": "ClusterError DivergenceError EnvironmentFault FileError InputError MoieError "
     "Stopped",
     "policy.base": "Explanation Policy",

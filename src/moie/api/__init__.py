@@ -3,12 +3,14 @@
 from moie.api.exporting import check_export, export
 from moie.api.policies import edit, evaluate, explain, find_task, load, prune, show
 from moie.api.run import Run
+from moie.api.sheet import datasheet
 from moie.api.swarming import swarm, swarm_config, swarm_preset
 from moie.api.training import default_out, resume, task_preset, tasks, train, train_config
 from moie.api.workshop import studio
 
 __all__ = [
     "Run",
+    "datasheet",
     "edit",
     "evaluate",
     "explain",

@@ -174,6 +174,24 @@ class Show:
 
 
 @dataclass(frozen=True)
+class Datasheet(WithTask):
+    """Print what is proved of a policy's commands for all states (their range, who can lead where,
+    their slopes), how much its sensors may be wrong, and its size."""
+
+    run: RunOrFile
+    format: Literal["text", "json"] = "text"
+    """text: sentences and tables; json: all figures."""
+    json: bool = False
+    """The same as --format json."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FILE.html")] = None
+    """Write a page instead, which prints on one sheet of A4."""
+    episodes: int = 0
+    """Fresh episodes with mean actions whose return is measured; 100 take minutes. 0: none."""
+    seed: int = 3_000_000
+    """Random seed of the episodes."""
+
+
+@dataclass(frozen=True)
 class Edit(WithTask):
     """Change a policy by hand, and measure what that costs."""
 

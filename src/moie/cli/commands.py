@@ -15,6 +15,7 @@ import tyro
 from moie import api
 from moie.cli.arguments import (
     Compare,
+    Datasheet,
     Edit,
     Evaluate,
     Explain,
@@ -30,7 +31,7 @@ from moie.cli.arguments import (
 )
 from moie.cli.help import command_help, train_help
 from moie.errors import InputError
-from moie.files import typed
+from moie.files import check_writable, make_place, typed, write_bytes
 from moie.learn.config import LearnerConfig
 from moie.runs.config import RunConfig
 from moie.studies import interface
@@ -159,6 +160,22 @@ def show(arguments: Sequence[str]) -> None:
         say(text)
 
 
+def datasheet(arguments: Sequence[str]) -> None:
+    """`moie datasheet RUN`."""
+    given = _parse(Datasheet, arguments, "datasheet")
+    if given.out is not None:
+        check_writable(given.out)
+    made = api.datasheet(given.run, **_options(given, "run", "format", "json", "out"))
+    if given.out is not None:
+        make_place(given.out)
+        write_bytes(given.out, made.html())
+        say(f"page: {given.out}")
+    elif given.json or given.format == "json":
+        say_file(made.json())
+    else:
+        say(made)
+
+
 def edit(arguments: Sequence[str]) -> None:
     """`moie edit RUN FILE`."""
     given = _parse(Edit, arguments, "edit")
@@ -284,7 +301,7 @@ def zoo(arguments: Sequence[str]) -> None:
 COMMANDS: dict[str, Callable[[Sequence[str]], None]] = {
     command.__name__: command
     for command in (
-        *(train, swarm, resume, evaluate, show, explain, prune, edit, studio, export),
+        *(train, swarm, resume, evaluate, show, datasheet, explain, prune, edit, studio, export),
         *(study, compare, tasks, zoo),
     )
 }

@@ -17,6 +17,7 @@ Trains continuous-control policies that a person can read.
   moie resume RUN      continue a run that was stopped or killed
   moie evaluate RUN    measure a policy: return, length, distance, how literally it may be read
   moie show RUN        print a policy as a program of IF blocks
+  moie datasheet RUN   what is proved of its commands, for all states: one page
   moie explain RUN     write a report: program, pictures, player, figures (one HTML file)
   moie prune RUN       remove the experts that are not needed and measure what that costs
   moie edit RUN FILE   change a policy by hand and measure what that costs
