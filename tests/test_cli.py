@@ -340,8 +340,13 @@ def test_evaluate_prints_both_kinds_with_their_error(
 def test_evaluate_says_how_literally_a_mixture_may_be_taken(
     tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
-    text = output(capfd, "evaluate", save_sided(tmp_path), "--episodes", "2", "--workers", "1")
-    _, _, _, literally, alone, pair, default, verdict = text.splitlines()
+    text = output(capfd, "evaluate", save_sided(tmp_path), "--episodes", "5", "--workers", "1")
+    _, _, _, literally, near, states, side, alone, pair, default, verdict = text.splitlines()
+    share = r"\d+% \(\d+% to \d+%\)"
+    within = "  every command within 10% of the policy's: leading part in"
+    assert re.match(f"{within} {share} of the$", near)
+    assert re.match(rf"    states, leading pair in {share}$", states)
+    assert re.match(rf"  commands of the leading part on the wrong side: {share}$", side)
     assert re.match(r"  read literally: in range 100%, coverage \d\d%, attention 1\.\d", literally)
     assert literally.endswith(" parts at a time")
     earned, gain = r"return -\d+\.\d ± \d+\.\d", r"\(\d+% of its gain over the default action\)"
@@ -360,7 +365,7 @@ def save_sided(folder: Path) -> str:
         prototypes=np.array([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]]),
         actions=np.array([[-0.4], [0.4]]),
         weights=np.array([99.0, 99.0]),
-        temperature=8.0,
+        temperature=20.0,
         metric=np.array([1.0, 0.1, 0.01]),
     )
 

@@ -94,8 +94,8 @@ def sided() -> dict[str, Any]:
         "experts": 2,
         "prototypes": np.array([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]]),
         "actions": np.array([[-0.4], [0.4]]),
-        "weights": np.array([99.0, 99.0]),
-        "temperature": 2.0,
+        "weights": np.array([900.0, 900.0]),
+        "temperature": 8.0,
         "metric": np.array([2.0, 0.1, 0.01]),
         "feature_names": ("place", "height", "depth"),
         "action_names": ("push",),
@@ -118,7 +118,7 @@ def test_how_literally_a_policy_with_a_metric_may_be_taken(
     # What counts as close, the first feature before the others.
     assert len(agrees(text, facts, expected, "closeness")) == 6
     assert [row["feature"] for row in facts["closeness"]] == [0, 1, 2]
-    assert facts["closeness"][0]["radius"] == pytest.approx(1 / 2 / np.sqrt(2))
+    assert facts["closeness"][0]["radius"] == pytest.approx(1 / 2 / np.sqrt(8))
     assert facts["policy"]["metric"] == [2.0, 0.1, 0.01]
     assert facts["policy"]["radii"] == [row["radius"] for row in facts["closeness"]]
     assert "What counts as close" in text

@@ -1,5 +1,6 @@
 """Wherever a policy is read, experts come in the same order and are said to be used as much."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,11 @@ def said(reading: Reading, k: int) -> str:
     assert reading.leads is not None
     led = float(reading.leads[k])
     return f"leads {percent(led)}" if led else "did not lead there"
+
+
+@pytest.fixture(scope="module")
+def facts(explanation: Path) -> dict[str, Any]:
+    return json.loads((explanation / "facts.json").read_text())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -170,7 +170,9 @@ def test_the_source_in_c_can_be_reviewed(tmp_path: Path) -> None:
     policy = replace(policy, trained={"algorithm": "crisp", "seed": 3, "steps": 4096})
     source = (moie.export(policy, "c", out=tmp_path / "c") / "pendulum.c").read_text()
     assert "learned  crisp, seed 3, 4,096 steps, 16 parameters" in source
-    assert "expert 0: leads 33%, membership 25.0%, from iteration 7, episode 2, step 1" in source
+    use = "led 33% of the last batch, the default not counted, membership 25.0%"
+    assert f"expert 0: {use}" in source
+    assert "from iteration 7, episode 2, step 1" in source
     assert policy.label(1) in source
     assert "push off" in policy.label(1)
     for name in policy.feature_names:
@@ -193,7 +195,7 @@ def test_what_was_changed_by_hand_is_said(tmp_path: Path) -> None:
         ("javascript", "pendulum.mjs"),
     ):
         source = (moie.export(edited, to, out=tmp_path / to) / name).read_text()
-        assert 'expert 1 "push off": leads 33%, membership 25.0%' in source
+        assert 'expert 1 "push off": led 33% of the last batch' in source
         assert "weight set by hand" in source
         assert re.search(r"by hand  expert 1 .*: weight from \d\.\d+ to \d\.\d+", source)
 
@@ -229,7 +231,7 @@ def test_a_model_says_what_it_is(tmp_path: Path) -> None:
     assert known["task"] == "Pendulum-v1"
     assert tuple(json.loads(known["feature_names"])) == policy.feature_names
     assert tuple(json.loads(known["action_names"])) == policy.action_names
-    assert json.loads(known["experts"])[0].startswith("expert 0: leads ")
+    assert json.loads(known["experts"])[0].startswith("expert 0: led ")
     assert known["policy_sha256"] == hashlib.sha256(MIXTURE.read_bytes()).hexdigest()
     assert "task's own" in known["units"]
 

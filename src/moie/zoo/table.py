@@ -1,5 +1,7 @@
 """The zoo as text: all policies in a table, or all that is known of one."""
 
+import textwrap
+
 from moie.zoo.catalogue import PREFIX, Entry, content, entries
 
 _GAIN = "of the gain over the default action"
@@ -20,7 +22,7 @@ def listing() -> str:
     known = entries()
     head = f"{'name':<18} {'task':<28} {'experts':>7} {'return':>14} {'alone':>7} {'attention':>9}"
     lines = [f"{head}  reading", *map(_row, known), ""]
-    lines += [f"{one.name:<18} {one.remark}" for one in known if one.remark]
+    lines += [*(f"{one.name:<18} {one.remark}" for one in known if one.remark), ""]
     used = {one.reading for one in known}
     meanings = {
         "return": f"mean and standard error of {content()['episodes']} episodes with mean actions",
@@ -28,7 +30,9 @@ def listing() -> str:
         "attention": "how many parts of the program one has to look at, at a time",
         **{word: meaning for word, meaning in READINGS.items() if word in used},
     }
-    lines += ["", *(f"  {word:<10} {meaning}" for word, meaning in meanings.items()), ""]
+    for word, meaning in meanings.items():
+        lines += textwrap.wrap(f"  {word:<10} {meaning}", 80, subsequent_indent=" " * 13)
+    lines.append("")
     name = known[0].name
     lines += [
         f"'moie zoo {name}' tells all about one; 'moie show {PREFIX}{name}' prints its program.",
