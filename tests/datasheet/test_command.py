@@ -203,3 +203,17 @@ def test_help(capfd: pytest.CaptureFixture) -> None:
     text = capfd.readouterr().out
     for word in ("usage: moie datasheet RUN [options]", "--json", "--out FILE.html", "--episodes"):
         assert word in text
+
+
+def test_a_policy_with_too_many_features_is_refused_in_one_line() -> None:
+    n = 301
+    wide = tiny.policy(
+        "Pendulum-v1",
+        prototypes=np.zeros((3, n)),
+        feature_mean=np.zeros(n),
+        feature_scale=np.ones(n),
+        feature_names=tuple(f"x{i}" for i in range(n)),
+        observation_shape=(n,),
+    )
+    with pytest.raises(moie.InputError, match="301 features: a data sheet is made of at most 300"):
+        moie.datasheet(wide)

@@ -165,14 +165,22 @@ def explain(
     """
     from moie.explanation.write import explain_run
     from moie.present.stages import Stages
+    from moie.sheet.sheet import datasheet
 
     require(actions in ("mean", "sampled"), "actions", actions, "mean or sampled")
     options = {"actions": actions, "with_pruning": pruning, "with_pictures": pictures}
     settings = _settings(episodes, most_episodes, seed, loss, workers, **options)
     folder = None if out is None else Path(out)
+
+    def proved(policy: Policy) -> str:
+        try:
+            return datasheet(policy, 0, seed, workers=1).repeatable()
+        except InputError as error:  # it has too many features
+            return f"{error}."
+
     find_task(load(path).task, task, trust_task, path)
     with stoppable() as check:
-        return explain_run(Path(path), folder, settings, Stages(quiet), check)
+        return explain_run(*(Path(path), folder, settings, Stages(quiet), check), sheet=proved)
 
 
 def prune(

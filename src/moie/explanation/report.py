@@ -54,9 +54,14 @@ def _curve(facts: Facts) -> list[Removed]:
 
 
 def page(
-    facts: Facts, figures: dict[str, bytes], pictures: Pictures, programs: tuple[str, str | None]
+    facts: Facts,
+    figures: dict[str, bytes],
+    pictures: Pictures,
+    programs: tuple[str, str | None],
+    sheet: str = "",
 ) -> bytes:
-    """The whole file. `figures` are SVG by name; `programs` the policy and the pruned one."""
+    """The whole file. `figures` are SVG by name; `programs` the policy and the pruned one; `sheet`
+    the data sheet."""
     run = facts.get("run")
     return rendered(
         "moie.explanation",
@@ -73,6 +78,7 @@ def page(
         features=varied(facts, MOST_FEATURES),
         program=programs[0],
         pruned_program=programs[1],
+        sheet=sheet,
         answers=ANSWERS,
         undecided=any(row["answer"] == "undecided" for row in _curve(facts)),
         settings=None if run is None else json.dumps(run["settings"], indent=2),

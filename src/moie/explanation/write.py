@@ -116,9 +116,15 @@ def prune_run(
 
 
 def explain_run(
-    path: Path, out: Path | None, settings: Settings, progress: Stages, check: Callable[[], None]
+    path: Path,
+    out: Path | None,
+    settings: Settings,
+    progress: Stages,
+    check: Callable[[], None],
+    sheet: Callable[[Mixture], str],
 ) -> Path:
-    """Write the folder with report, facts, figures and scenes; the report's path."""
+    """Write the folder with report, facts, figures and scenes; the report's path. `sheet`: the data
+    sheet of a policy that holds visited states, as text."""
     file = policy_path(path)
     policy_bytes = policy_file.read(file)
     policy = _experts_of(policy_file.from_bytes(policy_bytes, file))
@@ -140,6 +146,9 @@ def explain_run(
             known["raw"] = raw_facts(raw)
         if settings.with_pruning and policy.n_experts > 1:
             known["pruning"], smaller = _pruned(policy, episodes, evaluator, settings, progress)
+    with progress.stage("data sheet", 1) as done:
+        proved = sheet(policy)
+        done("")
     pictures = Pictures("none were asked for")
     if settings.with_pictures:
         pictures = draw(policy, known, shown, progress, check)
@@ -161,7 +170,7 @@ def explain_run(
         content["pruned.safetensors"] = policy_file.to_bytes(smaller)
     facts = finite(facts)
     content["facts.json"] = as_json(facts)
-    content["report.html"] = page(facts, drawings, pictures, programs)
+    content["report.html"] = page(facts, drawings, pictures, programs, proved)
     replace_folder(out, content | pictures.files)
     return out / "report.html"
 

@@ -16,6 +16,8 @@ from moie.sheet.slope import slopes
 from moie.sheet.text import MOST_FEATURES, WIDE, text
 from moie.terminal import printable
 
+MOST = 300
+"""Features of a policy that a data sheet is made of: its time and memory grow with them."""
 SECONDS = 20.0
 """Limit of branch and bound, for slow machines; on others its number of boxes ends it first."""
 
@@ -28,6 +30,10 @@ class Datasheet:
 
     def __str__(self) -> str:
         return text(self.facts)
+
+    def repeatable(self) -> str:
+        """The text without what depends on the machine's speed."""
+        return text(self.facts | {"size": self.facts["size"] | {"microseconds": None}})
 
     def json(self) -> str:
         """The facts."""
@@ -51,6 +57,9 @@ def datasheet(policy: Policy, episodes: int, seed: int, workers: int) -> Datashe
     if not isinstance(policy, Mixture):
         learner = printable(policy.trained.get("algorithm", "another learner"))
         raise InputError(f"this policy of {learner} has no experts: a data sheet is about experts")
+    n = len(policy.feature_names)
+    if n > MOST:
+        raise InputError(f"this policy has {n:,} features: a data sheet is made of at most {MOST}")
     known = policy.visited
     if known is None:
         known = visited(policy, seed, workers)

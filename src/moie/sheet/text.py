@@ -169,9 +169,11 @@ def _size(facts: dict[str, Any], width: int) -> list[str]:
     said = (
         f"{size['parameters']:,} parameters. As one sequential program without vectors and "
         "loops (the protocol of Kohler and Akrour, arXiv 2503.08322): "
-        f"{size['bytes']:,} bytes of Python, "
-        f"{size['microseconds']:.0f} microseconds for a step here (measured, one core)."
+        f"{size['bytes']:,} bytes of Python"
     )
+    if size["microseconds"] is not None:
+        said += f", {size['microseconds']:.0f} microseconds for a step here (measured, one core)"
+    said += "."
     returns = size["returns"]
     if returns is not None:
         said += (
