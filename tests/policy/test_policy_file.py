@@ -17,6 +17,8 @@ import moie
 from moie.errors import InputError
 from moie.policy import file as policy_file
 from moie.policy.base import Origin, Policy
+from moie.policy.mixture import Mixture
+from moie.policy.visited import visited_in
 from tests import tiny
 from tests.fuzzing import at_most
 
@@ -315,3 +317,14 @@ def test_no_truncation_and_no_flipped_byte_does_more_than_an_error() -> None:
         except InputError as error:
             refused += "\n" not in str(error)
     assert refused >= len(range(0, len(content), 7))
+
+
+def test_states_beyond_single_precision_leave_a_file_that_is_read() -> None:
+    states = np.full((4, 3), 1e50)
+    policy = tiny.policy("Pendulum-v1")
+    visited = visited_in([states], [policy.memberships(states)], 0)
+    content = policy_file.to_bytes(tiny.policy("Pendulum-v1", visited=visited))
+    read = policy_file.from_bytes(content, Path("huge.safetensors"))
+    assert isinstance(read, Mixture)
+    assert read.visited is not None
+    assert np.isfinite(read.visited.states).all()

@@ -60,7 +60,7 @@ def test_a_gain_within_its_error_is_none() -> None:
     found = truth(100, 100, 100, 98)
     noisy = Truth(**(vars(found) | {"whole": returns(98, 104), "default": returns(98, 100)}))
     assert noisy.kept(noisy.alone) is None
-    assert noisy.reading == "unknown"
+    assert noisy.reading == "undecided"
 
 
 def test_one_episode_gives_no_reading() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from moie.environments.catalogue import clipping_matters, unit
+from moie.explanation.origins import origin_said
 from moie.explanation.printed import LITTLE, Printed, printed
 from moie.policy.handwork import listed
 from moie.policy.mixture import Mixture
@@ -160,8 +161,6 @@ def _use(of: Printed, k: int) -> str:
 
 
 def _about(of: Printed, k: int) -> str:
-    from moie.explanation.program import origin_said
-
     pruned = of.policy.trained.get("pruned")
     before = pruned["kept"][k] if pruned else None
     return origin_said(of.policy, k) + (

@@ -86,7 +86,7 @@ class Printed:
 
 
 def printed(policy: Mixture, everything: bool = False) -> Printed:
-    """What is printed of a policy. With `everything` all features and experts, to six digits."""
+    """What is printed of a policy. With `everything` all features and experts, with more digits."""
     reading = Reading(policy)
     known = reading.states is not None
     states = reading.states if reading.states is not None else policy.prototypes
@@ -97,17 +97,17 @@ def printed(policy: Mixture, everything: bool = False) -> Printed:
         features = np.argsort(-policy.metric, kind="stable").tolist()
     if known and not everything:
         features = _features_that_matter(policy, states, wanted)
-    by_weight = _fixed(policy, states, features)
+    heads = _fixed(policy, states, features)
     order = reading.order
     if not everything:
-        dropped = _spare(reading, by_weight, states, features, wanted) if known else []
+        dropped = _spare(reading, states, wanted) if known else []
         dropped += [k for k in order if not policy.weights[k] > 0 and k not in dropped]
         dropped = [k for k in dropped if not policy.by_hand(k)]  # who changed it looks for it
     leading = [k for k in order if reading.can_lead[k] and k not in dropped]
     others = [k for k in order if k not in dropped and k not in leading]
     where = (reading, tuple(features), tuple(leading), tuple(others), tuple(sorted(dropped)))
     for level in range(LEVELS):
-        made = _rounded(where, by_weight, LEVELS if everything else level)
+        made = _rounded(where, heads, LEVELS if everything else level)
         if everything or _is_near(made, states, wanted):
             break
     return made
@@ -158,9 +158,7 @@ def _fixed(policy: Mixture, states: Array, features: list[int]) -> Array:
     return Reading(policy).head_starts - (away**2).sum(axis=1)
 
 
-def _spare(
-    reading: Reading, heads: Array, states: Array, features: list[int], wanted: Array
-) -> list[int]:
+def _spare(reading: Reading, states: Array, wanted: Array) -> list[int]:
     """Experts that cannot lead and change no command by more than LITTLE, all together."""
     policy, found = reading.policy, list[int]()
     assert reading.effects is not None

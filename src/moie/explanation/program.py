@@ -11,7 +11,6 @@ from moie.explanation.listing import cells, listing
 from moie.policy.base import Policy
 from moie.policy.baselines import Linear
 from moie.policy.mixture import Mixture
-from moie.policy.reading import Reading
 from moie.terminal import printable
 
 
@@ -26,42 +25,6 @@ def _number(value: float, scale: float) -> str:
 def by_metric(policy: Mixture) -> list[int]:
     """Features, those that count the most first; none where no metric was learned."""
     return [] if policy.metric is None else np.argsort(-policy.metric, kind="stable").tolist()
-
-
-def origin_said(policy: Mixture, k: int) -> str:
-    """Where an expert is from: a visit, or a person's hand."""
-    parts = policy.by_hand(k)
-    if "added" in parts:
-        return "made by hand"
-    if not parts:
-        return _visit(policy, k)
-    where = "" if "prototype" in parts else f"{_visit(policy, k)}, "
-    return f"{where}{' and '.join(parts)} set by hand"
-
-
-def _visit(policy: Mixture, k: int) -> str:
-    origin = policy.origins[k]
-    if origin is None:
-        distance = policy.distances[k]
-        return f"{distance:.2g} from the nearest visited state" if distance else "not visited yet"
-    where = "episode" if origin.qpos is None else "environment"
-    return f"from iteration {origin.iteration}, {where} {origin.episode}, step {origin.step}"
-
-
-def about_expert(policy: Mixture, k: int) -> str:
-    """An expert's name, how much it is used, and where it is from."""
-    pruned = policy.trained.get("pruned")
-    before = f" (before pruning {pruned['kept'][k]})" if pruned else ""
-    use = use_said(Reading(policy), k)
-    return f"{policy.label(k)}{before}: {f'{use}, ' if use else ''}{origin_said(policy, k)}"
-
-
-def use_said(reading: Reading, k: int) -> str:
-    """How much an expert is used: how often it leads, and its mean membership. Nothing of one that
-    a person added to a policy whose visited states are not known."""
-    if reading.leads is None and "added" in reading.policy.by_hand(k):
-        return ""
-    return f"{reading.lead_said(k)}, membership {reading.share[k]:.1%}"
 
 
 def program(policy: Policy, width: int | None = None, everything: bool = False) -> str:

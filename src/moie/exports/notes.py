@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from moie.explanation.program import about_expert
+from moie.explanation.origins import about_expert
 from moie.exports.naming import identifier
 from moie.policy.base import Policy
 from moie.policy.handwork import listed

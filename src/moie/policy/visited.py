@@ -57,5 +57,6 @@ def visited_in(episodes: Sequence[Array], memberships: Sequence[Array], run_seed
         found = [activity(profile) for profile in np.asarray(cycle["profile"]).T]
         phases = tuple(at if clear >= CONCENTRATED else None for at, clear in found)
     period = None if cycle is None else cycle["period"]
-    some = states[rows].astype(np.float32)
+    most = np.finfo(np.float32).max  # an observation may be larger than single precision holds
+    some = np.clip(states[rows], -most, most).astype(np.float32)
     return Visited(some, len(episodes), len(states), run_seed, period, phases)

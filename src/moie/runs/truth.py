@@ -95,7 +95,7 @@ class Truth:
         """How literally the program may be taken: by what its leading parts say, and by what they
         earn. Not given where the episodes leave it open."""
         if not self.gains:
-            return "unknown" if self.gains is False or len(self.whole.returns) > 1 else "undecided"
+            return "undecided" if self.gains is None else "unknown"
         levels: tuple[tuple[Reading, Interval, float, Evaluation, float], ...] = (
             ("literal", self.near_alone, MOSTLY, self.alone, ENOUGH),
             ("pairs", self.near_pair, MOSTLY, self.pair, ENOUGH),

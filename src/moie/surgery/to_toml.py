@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from moie.errors import InputError
-from moie.explanation.program import origin_said, use_said
+from moie.explanation.origins import origin_said, use_said
 from moie.policy import file as policy_file
 from moie.policy.base import Array, Policy
 from moie.policy.mixture import Mixture

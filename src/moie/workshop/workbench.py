@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from moie.errors import InputError, require
-from moie.explanation.program import origin_said, use_said
+from moie.explanation.origins import origin_said, use_said
 from moie.policy.base import Array
 from moie.policy.handwork import Record, listed, named
 from moie.policy.mixture import Mixture
